@@ -1,0 +1,1 @@
+"""Business data, production times and sensor streams, written to files."""

@@ -1,0 +1,85 @@
+"""The command line: one file per command, errors caught in this one place.
+
+Command modules import nothing heavy at the top, so that every command starts at once and works
+without the extras it does not need.
+"""
+
+import signal
+import sys
+import traceback
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+
+from espbench import __version__
+from espbench.cli.config import config
+from espbench.errors import EspbenchError, ExitCode, Interrupted
+from espbench.parent import die_with_parent
+
+app = typer.Typer(
+    name="espbench",
+    help="The enterprise stream processing benchmark: can this streaming system, joined with our "
+    "database, keep up, and are its answers right?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def everywhere(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version (works after any command too).")
+    ] = False,
+) -> None:
+    """Options of the tool itself; `main` answers --version wherever it stands."""
+
+
+for command in (config,):
+    app.command()(command)
+
+
+def main() -> NoReturn:
+    """Run one command and leave with the documented exit code."""
+    die_with_parent()
+    signal.signal(signal.SIGTERM, _terminate)
+    if "--version" in sys.argv[1:]:
+        sys.stdout.write(f"espbench {__version__}\n")
+        sys.exit(0)
+    verbose = "--verbose" in sys.argv[1:]
+    try:
+        code = app(standalone_mode=False)
+    except EspbenchError as error:
+        _say(error.line(), verbose=verbose)
+        sys.exit(int(error.exit_code))
+    except typer.TyperException as error:
+        _say(f"{error.format_message()}; see {_command()} --help", verbose=False)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        _say("interrupted", verbose=False)
+        sys.exit(int(ExitCode.INTERRUPTED))
+    except BrokenPipeError:
+        # The reader of our output went away; there is nobody left to tell.
+        sys.stderr.close()
+        sys.exit(int(ExitCode.BUG))
+    except Exception as error:  # noqa: BLE001 - the last place that can speak
+        _say(f"a bug of ours: {type(error).__name__}: {error}; please report it", verbose=True)
+        sys.exit(int(ExitCode.BUG))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise Interrupted("stopped by SIGTERM")
+
+
+def _command() -> str:
+    words = [word for word in sys.argv[1:2] if not word.startswith("-")]
+    return " ".join(["espbench", *words])
+
+
+def _say(text: str, *, verbose: bool) -> None:
+    line = " ".join(text.split())
+    sys.stderr.write(f"espbench: {line}\n")
+    if verbose:
+        traceback.print_exc()

@@ -1,0 +1,40 @@
+"""What every command does first (settings, logging) and last (one JSON document, an exit code)."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from espbench import logs
+from espbench.config import Settings, load_settings
+from espbench.errors import ExitCode, UsageError
+
+
+def begin(
+    config: Path | None = None,
+    *,
+    quiet: bool = False,
+    verbose: bool = False,
+    options: dict[str, Any] | None = None,
+) -> Settings:
+    """Set up logging and read the configuration; `options` by dotted path, None = not given."""
+    logs.set_up(quiet=quiet, verbose=verbose)
+    given = options or {}
+    url = given.get("database.url")
+    if url and "@" in url and ":" in url.split("://")[-1].split("@")[0]:
+        raise UsageError(
+            "the database URL of --db holds a password, which other users of this machine can see",
+            "put it into ESPBENCH_DATABASE__PASSWORD or a file named by database.password_file",
+        )
+    return load_settings(config, given)
+
+
+def print_json(document: Any) -> None:
+    """Print the one JSON document of a command on standard output."""
+    json.dump(document, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def finish(code: ExitCode) -> None:
+    """Leave the command with this exit code."""
+    sys.exit(int(code))

@@ -1,0 +1,44 @@
+"""Options that mean the same thing have the same name and the same help everywhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", help="Configuration file (default: espbench.yml where it exists)."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Say only what went wrong.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Say more; add tracebacks to errors.")]
+
+BootstrapServers = Annotated[
+    str | None,
+    typer.Option("--bootstrap-servers", help="Kafka's address (default: the embedded broker)."),
+]
+Db = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        help="Database URL without password, e.g. postgresql://user@host:5432/name "
+        "(default: the embedded PostgreSQL).",
+    ),
+]
+Rate = Annotated[float | None, typer.Option("--rate", help="Records per second and stream.")]
+Duration = Annotated[float | None, typer.Option("--duration", help="Seconds of sending.")]
+Warmup = Annotated[float | None, typer.Option("--warmup", help="Seconds of warm-up.")]
+Scale = Annotated[int | None, typer.Option("--scale", help="Scale factor of the business data.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of the generated data.")]
+Partitions = Annotated[int | None, typer.Option("--partitions", help="Partitions of a topic.")]
+Queries = Annotated[
+    str | None,
+    typer.Option("--queries", help="Queries by name or number, separated by commas: q0,q3."),
+]
+Engine = Annotated[
+    str | None, typer.Option("--engine", help="Execution mode: auto, micro-batch, available-now.")
+]
+Master = Annotated[str | None, typer.Option("--master", help="Spark's master URL.")]
+Run = Annotated[
+    str, typer.Option("--run", help="The <run> in the topics' names: <prefix>-<run>-1.")
+]

@@ -1,0 +1,191 @@
+"""The configuration: one YAML file, then `ESPBENCH_…` variables, then options; later beats earlier.
+
+A nested key is spelled with two underscores in the environment: `kafka.prefix` is
+`ESPBENCH_KAFKA__PREFIX`. Unknown keys and impossible values are refused with the key's path.
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from espbench.errors import ConfigError
+
+PREFIX = "ESPBENCH_"
+DEFAULT_FILE = Path("espbench.yml")
+# Not configuration: how a run speaks to the commands it starts.
+INTERNAL_VARIABLES = frozenset({"ESPBENCH_DIE_WITH_PARENT"})
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")]
+Identifier = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class KafkaSettings(_Group):
+    """The broker. Without `bootstrap_servers` the embedded one is used."""
+
+    bootstrap_servers: str | None = None
+    prefix: Name = "espbench"
+    partitions: Annotated[int, Field(ge=1, le=10_000)] = 1
+    replication_factor: Annotated[int, Field(ge=1, le=100)] = 1
+    heap_mb: Annotated[int, Field(ge=256)] = 768
+
+
+class DatabaseSettings(_Group):
+    """The database. Without `url` the embedded PostgreSQL is used."""
+
+    url: str | None = None
+    password: SecretStr | None = None
+    password_file: Path | None = None
+    schema_name: Identifier = "espbench"
+
+
+class DataSettings(_Group):
+    """What is generated; `directory` defaults to one named by content in the state directory."""
+
+    directory: Path | None = None
+    scale: Annotated[int, Field(ge=1, le=2_000)] = 3
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 2021
+    sensor_rows: Annotated[int, Field(ge=1)] = 600_011
+    downtimes: Literal["run", "2021"] = "run"
+
+
+class LoadSettings(_Group):
+    """What the sender is asked for, per stream, and which part of it is warm-up."""
+
+    rate: Annotated[float, Field(gt=0)] = 1_000.0
+    duration: Annotated[float, Field(gt=0)] = 40.0
+    warmup: Annotated[float, Field(ge=0)] = 10.0
+
+
+class SparkSettings(_Group):
+    """The example system under test."""
+
+    master: str = "local[*]"
+    engine: Literal["auto", "micro-batch", "available-now"] = "auto"
+    driver_memory: Annotated[str, Field(pattern=r"^\d+[mg]$")] = "2g"
+
+
+class SloSettings(_Group):
+    """The service level objective: this percentile after warm-up stays below the limit."""
+
+    percentile: Annotated[float, Field(gt=0, lt=100)] = 90.0
+    limit_ms: Annotated[float, Field(gt=0)] = 2_000.0
+
+
+class Settings(BaseSettings):
+    """The effective configuration of one command."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    state_dir: Path = Path(".espbench")
+    results_dir: Path = Path("results")
+    queries: str = "identity,identify-errors"
+    guarantee: Literal["at-least-once", "exactly-once"] = "at-least-once"
+    keep_captures: bool = True
+    kafka: KafkaSettings = KafkaSettings()
+    database: DatabaseSettings = DatabaseSettings()
+    data: DataSettings = DataSettings()
+    load: LoadSettings = LoadSettings()
+    spark: SparkSettings = SparkSettings()
+    slo: SloSettings = SloSettings()
+
+    def public(self) -> dict[str, Any]:
+        """The configuration as plain data, without secrets."""
+        data: dict[str, Any] = self.model_dump(mode="json")
+        data["database"]["password"] = "set" if self.database.password else None
+        return data
+
+
+def load_settings(file: Path | None = None, options: dict[str, Any] | None = None) -> Settings:
+    """Merge file, environment and options into checked settings.
+
+    `options` is keyed by dotted path (`load.rate`); a value of None means "not given".
+    """
+    path = file or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
+    from_file = _read_yaml(path) if path else {}
+    _refuse_unknown_variables()
+    given = _nest({key: value for key, value in (options or {}).items() if value is not None})
+
+    class Merged(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - not a source of ours
+            file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - likewise
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return init_settings, env_settings, InitSettingsSource(settings_cls, from_file)
+
+    try:
+        return Merged(**given)
+    except ValidationError as error:
+        raise ConfigError(*_explain(error, path)) from error
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the configuration {path}: {error.strerror}", "check the path"
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"{path} is not YAML: {reason}", "correct the file") from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} is not a mapping of keys to values", "correct the file")
+    return content
+
+
+def _refuse_unknown_variables() -> None:
+    for name in os.environ:
+        if not name.startswith(PREFIX) or name in INTERNAL_VARIABLES:
+            continue
+        model: type[BaseModel] | None = Settings
+        for key in name.removeprefix(PREFIX).lower().split("__"):
+            if model is None or key not in model.model_fields:
+                raise ConfigError(
+                    f"the environment variable {name} names no setting",
+                    "`espbench config` lists them; a dot is spelled __",
+                )
+            kind = model.model_fields[key].annotation
+            model = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _nest(flat: dict[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for path, value in flat.items():
+        *parents, last = path.split(".")
+        place = nested
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[last] = value
+    return nested
+
+
+def _explain(error: ValidationError, path: Path | None) -> tuple[str, str]:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        where = f" in {path}" if path else ""
+        return f"unknown key {key}{where}", "`espbench config` lists the known ones"
+    shown = "(hidden)" if "password" in key else repr(first["input"])
+    return f"{key} = {shown} is not allowed", first["msg"].lower()

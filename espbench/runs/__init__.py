@@ -1,0 +1,1 @@
+"""The run store and the whole benchmark, step by step."""

@@ -1,0 +1,110 @@
+"""Where the broker and the database are: given by the user, or embedded and running."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pydantic import SecretStr
+
+from espbench.config import Settings
+from espbench.errors import ConfigError, ServiceError
+from espbench.paths import StateDir
+
+DEFAULT_PORTS = {"postgresql": 5432, "mariadb": 3306, "mysql": 3306}
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAddress:
+    """How to reach a database. `kind` names the plug-in of `schema`; `options` are the URL's own."""
+
+    kind: str
+    host: str
+    port: int
+    user: str
+    database: str
+    password: SecretStr | None = None
+    schema_name: str = "espbench"
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind}://{self.user}@{self.host}:{self.port}/{self.database}"
+
+
+def bootstrap_servers(settings: Settings) -> str:
+    """Kafka's address; raises `ServiceError` where none was given and none is running."""
+    if settings.kafka.bootstrap_servers:
+        return settings.kafka.bootstrap_servers
+    endpoint = _embedded(settings, "kafka", "--bootstrap-servers")
+    return str(endpoint["bootstrap_servers"])
+
+
+def database_address(settings: Settings) -> DatabaseAddress:
+    """The database's address; raises `ServiceError` where none was given and none is running."""
+    given = settings.database
+    if given.url is None:
+        endpoint = _embedded(settings, "postgresql", "--db")
+        home = StateDir.of(settings).service("postgresql")
+        return DatabaseAddress(
+            kind="postgresql",
+            host=str(endpoint["host"]),
+            port=int(endpoint["port"]),
+            user=str(endpoint["user"]),
+            database=str(endpoint["database"]),
+            password=_read_secret(home / "password"),
+            schema_name=given.schema_name,
+        )
+    return parse_database_url(settings)
+
+
+def parse_database_url(settings: Settings) -> DatabaseAddress:
+    """The address in `database.url`, with the password from where it is kept."""
+    given = settings.database
+    parts = urlsplit(given.url or "")
+    kind = parts.scheme.split("+")[0]
+    if kind not in DEFAULT_PORTS or not parts.hostname or not parts.username:
+        raise ConfigError(
+            f"database.url is not a database address: {kind or '(empty)'}://…",
+            "write it as postgresql://user@host:5432/name",
+        )
+    try:
+        port = parts.port or DEFAULT_PORTS[kind]
+    except ValueError as error:
+        raise ConfigError("the port in database.url is not a number", "correct it") from error
+    password = given.password
+    if given.password_file:
+        password = _read_secret(given.password_file)
+    elif password is None and parts.password:
+        password = SecretStr(unquote(parts.password))
+    pairs = [pair.partition("=") for pair in parts.query.split("&") if pair]
+    return DatabaseAddress(
+        kind="mariadb" if kind == "mysql" else kind,
+        host=parts.hostname,
+        port=port,
+        user=unquote(parts.username),
+        database=unquote(parts.path.lstrip("/")) or unquote(parts.username),
+        password=password,
+        schema_name=given.schema_name,
+        options=tuple((unquote(key), unquote(value)) for key, _, value in pairs),
+    )
+
+
+def _embedded(settings: Settings, service: str, option: str) -> dict[str, Any]:
+    path = StateDir.of(settings).service(service) / "endpoint.json"
+    try:
+        endpoint: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ServiceError(
+            f"the embedded {service} is not running", f"start it with `espbench up` or use {option}"
+        ) from error
+    return endpoint
+
+
+def _read_secret(path: Path) -> SecretStr:
+    try:
+        return SecretStr(path.read_text(encoding="utf-8").rstrip("\n"))
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the password file {path}: {error.strerror}", "check path and permissions"
+        ) from error

@@ -1,0 +1,1 @@
+"""The example system under test: one file per query on PySpark."""

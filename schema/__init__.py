@@ -1,0 +1,1 @@
+"""The tables once; what differs per database beside them."""

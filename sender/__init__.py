@@ -1,0 +1,1 @@
+"""Schedule, files, producer: replays streams into Kafka when they are due."""

@@ -1,0 +1,1 @@
+"""The judge: expected answers, matching, latency, sustainability, verdict."""
