@@ -25,6 +25,8 @@ DEFAULT_FILE = Path("espbench.yml")
 INTERNAL_VARIABLES = frozenset({"ESPBENCH_DIE_WITH_PARENT"})
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")]
+# Of an embedded server; 0 takes any free one.
+Port = Annotated[int, Field(ge=0, le=65_535)]
 Identifier = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
 
 
@@ -40,6 +42,7 @@ class KafkaSettings(_Group):
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 1
     replication_factor: Annotated[int, Field(ge=1, le=100)] = 1
     heap_mb: Annotated[int, Field(ge=256)] = 768
+    port: Port = 0
 
 
 class DatabaseSettings(_Group):
@@ -49,6 +52,7 @@ class DatabaseSettings(_Group):
     password: SecretStr | None = None
     password_file: Path | None = None
     schema_name: Identifier = "espbench"
+    port: Port = 0
 
 
 class DataSettings(_Group):
@@ -96,6 +100,7 @@ class Settings(BaseSettings):
     queries: str = "identity,identify-errors"
     guarantee: Literal["at-least-once", "exactly-once"] = "at-least-once"
     keep_captures: bool = True
+    ivy_settings: Path | None = None
     kafka: KafkaSettings = KafkaSettings()
     database: DatabaseSettings = DatabaseSettings()
     data: DataSettings = DataSettings()

@@ -14,6 +14,10 @@ import typer
 
 from espbench import __version__
 from espbench.cli.config import config
+from espbench.cli.down import down
+from espbench.cli.status import status
+from espbench.cli.topics import topics
+from espbench.cli.up import up
 from espbench.errors import EspbenchError, ExitCode, Interrupted
 from espbench.parent import die_with_parent
 
@@ -36,8 +40,14 @@ def everywhere(
     """Options of the tool itself; `main` answers --version wherever it stands."""
 
 
-for command in (config,):
+for command in (
+    up,
+    down,
+    status,
+    config,
+):
     app.command()(command)
+app.add_typer(topics)
 
 
 def main() -> NoReturn:

@@ -17,7 +17,7 @@ DEFAULT_PORTS = {"postgresql": 5432, "mariadb": 3306, "mysql": 3306}
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """How to reach a database. `kind` names the plug-in of `schema`; `options` are the URL's own."""
+    """How to reach a database; `kind` names the plug-in, `options` stood in the URL."""
 
     kind: str
     host: str

@@ -1,0 +1,151 @@
+"""The embedded Kafka broker: KRaft, one node, from its jars."""
+
+import base64
+import logging
+import os
+import socket
+import subprocess
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from espbench.errors import MissingExtra, ServiceError
+from espbench.services import jars
+from espbench.services.java import find_java
+from espbench.services.process import write_atomically
+from espbench.services.service import HOST, Service
+
+_LOG4J = """\
+Configuration:
+  status: warn
+  Appenders:
+    Console:
+      name: out
+      PatternLayout:
+        pattern: "%d{yyyy-MM-dd'T'HH:mm:ss.SSS} %p %c{1} %m%n"
+  Loggers:
+    Root:
+      level: info
+      AppenderRef:
+        ref: out
+"""
+# Shown by `espbench status`: what a reader of results wants to know of the broker.
+_SHOWN = ("log.message.timestamp.type", "log.dirs", "num.io.threads", "log.flush.interval.messages")
+
+
+class Kafka(Service):
+    """A broker and its controller in one process."""
+
+    name = "kafka"
+    port_count = 2
+
+    def prepare(self) -> None:
+        """Format the storage once; a format that was cut short is done again."""
+        if (self.data / "meta.properties").exists():
+            return
+        settings_file = self.home / "format.properties"
+        write_atomically(settings_file, self._properties([9092, 9093]))
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        command = [
+            *self._java("256m"),
+            *("kafka.tools.StorageTool", "format", "--ignore-formatted"),
+            *("--cluster-id", cluster_id, "--config", str(settings_file)),
+        ]
+        answer = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=dict(self.environment())
+        )
+        if answer.returncode != 0:
+            last = (answer.stderr or answer.stdout).strip().splitlines()[-1:]
+            raise ServiceError(
+                f"Kafka's storage cannot be formatted: {' '.join(last)}", f"see {self.home}"
+            )
+
+    def command(self, ports: list[int]) -> list[str]:
+        """The broker on its settings file."""
+        path = self.home / "server.properties"
+        write_atomically(path, self._properties(ports))
+        return [*self._java(f"{self.settings.kafka.heap_mb}m"), "kafka.Kafka", str(path)]
+
+    def environment(self) -> Mapping[str, str]:
+        """The environment with the Java that was found."""
+        return find_java(self.settings).environment()
+
+    def fixed_port(self) -> int:
+        """The configured port."""
+        return self.settings.kafka.port
+
+    def endpoint(self, ports: list[int]) -> dict[str, Any]:
+        """The bootstrap address."""
+        return {"bootstrap_servers": f"{HOST}:{ports[0]}"}
+
+    def address(self, endpoint: dict[str, Any]) -> str:
+        """The bootstrap address."""
+        return str(endpoint["bootstrap_servers"])
+
+    def ask(self, endpoint: dict[str, Any]) -> dict[str, str]:
+        """Describe the broker through the ordinary protocol."""
+        host, port = endpoint["bootstrap_servers"].rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=2):
+            pass
+        try:
+            from confluent_kafka import admin  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise MissingExtra("confluent-kafka", "kafka") from error
+        silent = logging.getLogger("espbench.librdkafka")
+        silent.addHandler(logging.NullHandler())
+        silent.propagate = False
+        client = admin.AdminClient(
+            {"bootstrap.servers": endpoint["bootstrap_servers"], "socket.timeout.ms": 5000},
+            logger=silent,
+        )
+        metadata = client.list_topics(timeout=5)
+        broker = admin.ConfigResource(
+            admin.ConfigResource.Type.BROKER, str(next(iter(metadata.brokers)))
+        )
+        found = client.describe_configs([broker], request_timeout=5)[broker].result(timeout=6)
+        return {key: found[key].value for key in _SHOWN if key in found}
+
+    def _java(self, heap: str) -> list[str]:
+        log4j = self.home / "log4j2.yaml"
+        if not log4j.exists():
+            write_atomically(log4j, _LOG4J)
+        path = os.pathsep.join(str(jar) for jar in jars.class_path(self.settings, "kafka"))
+        java = find_java(self.settings)
+        return [
+            str(java.executable),
+            *(f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+            *("-Djava.awt.headless=true", f"-Dlog4j2.configurationFile={log4j}"),
+            *("-cp", path),
+        ]
+
+    def _properties(self, ports: list[int]) -> str:
+        broker, controller = ports
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{HOST}:{controller}",
+            "listeners": f"PLAINTEXT://{HOST}:{broker},CONTROLLER://{HOST}:{controller}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{broker}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self.data),
+            # The broker's clock is the only one that all parts see.
+            "log.message.timestamp.type": "LogAppendTime",
+            # A topic exists because a run made it, never because somebody asked for it.
+            "auto.create.topics.enable": "false",
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "offsets.topic.num.partitions": "1",
+            "transaction.state.log.num.partitions": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            # Deleted topics give their space back soon.
+            "file.delete.delay.ms": "1000",
+            "log.retention.ms": "-1",
+        }
+        return "".join(f"{key}={_escape(value)}\n" for key, value in settings.items())
+
+
+def _escape(value: str) -> str:
+    return value.replace("\\", "\\\\")

@@ -1,0 +1,136 @@
+"""Child processes that outlive the command that started them: pid file, start, stop.
+
+A pid alone proves nothing, because numbers are used again; the pid file holds the process's start
+time as well, so that a stale file is never mistaken for a running server.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+_SAME_START_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    """Which process it was: pid and start time (epoch seconds, as the kernel tells it)."""
+
+    pid: int
+    started: float
+
+    @classmethod
+    def of(cls, pid: int) -> "ProcessRecord":
+        """The record of a process that exists now."""
+        return cls(pid, psutil.Process(pid).create_time())
+
+    @classmethod
+    def read(cls, path: Path) -> "ProcessRecord | None":
+        """What a pid file says; None where there is none or it is unreadable (torn)."""
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return cls(int(content["pid"]), float(content["started"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def write(self, path: Path) -> None:
+        """Write the pid file at once or not at all."""
+        write_atomically(path, json.dumps(asdict(self)))
+
+    def process(self) -> psutil.Process | None:
+        """The running process, or None where it ended or the pid went to another one."""
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.started) < _SAME_START_S
+            alive = process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return None
+        return process if same and alive else None
+
+
+def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a small file so that a reader sees the old one or the whole new one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    draft.replace(path)
+
+
+def spawn(
+    command: list[str], *, log: Path, environment: Mapping[str, str], directory: Path
+) -> "subprocess.Popen[bytes]":
+    """Start a program in a session of its own, its output appended to `log`."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            cwd=directory,
+            start_new_session=True,
+        )
+
+
+def stop_tree(
+    record: ProcessRecord, first_signal: signal.Signals = signal.SIGTERM, grace_s: float = 20.0
+) -> bool:
+    """End a process and its descendants; False where it was not running.
+
+    The process gets `first_signal` and `grace_s` seconds; whatever is left then is killed.
+    """
+    process = record.process()
+    if process is None:
+        return False
+    family = [process, *_descendants(process)]
+    _signal(process, first_signal)
+    deadline = time.monotonic() + grace_s
+    while time.monotonic() < deadline and any(_alive(member) for member in family):
+        time.sleep(0.05)
+        if not _alive(process):
+            # Children of a server that is gone have nothing left to finish.
+            deadline = min(deadline, time.monotonic() + 2.0)
+    for member in family:
+        if _alive(member):
+            _signal(member, signal.SIGKILL)
+    psutil.wait_procs(family, timeout=5)
+    return True
+
+
+def _descendants(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return
+
+
+def last_lines(path: Path, count: int = 5, limit: int = 64 * 1024) -> list[str]:
+    """The last non-empty lines of a log, for an error message."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - limit))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    return [line.strip() for line in text.splitlines() if line.strip()][-count:]
