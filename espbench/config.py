@@ -5,6 +5,7 @@ A nested key is spelled with two underscores in the environment: `kafka.prefix` 
 """
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -112,7 +113,12 @@ class Settings(BaseSettings):
         """The configuration as plain data, without secrets."""
         data: dict[str, Any] = self.model_dump(mode="json")
         data["database"]["password"] = "set" if self.database.password else None
+        data["database"]["url"] = _without_password(self.database.url)
         return data
+
+
+def _without_password(url: str | None) -> str | None:
+    return url and re.sub(r"(://[^:/@]*):[^@]*@", r"\1@", url)
 
 
 def load_settings(file: Path | None = None, options: dict[str, Any] | None = None) -> Settings:

@@ -1,5 +1,6 @@
 """Where things are: the state directory holds all that is not a result."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,3 +54,12 @@ def make_dir(path: Path, mode: int = 0o755) -> Path:
             "check permissions and disk, or choose another place (ESPBENCH_STATE_DIR, --out)",
         ) from error
     return path
+
+
+def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a small file so that a reader sees the old one or the whole new one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    draft.replace(path)

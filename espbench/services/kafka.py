@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from espbench.errors import MissingExtra, ServiceError
+from espbench.paths import write_atomically
 from espbench.services import jars
 from espbench.services.java import find_java
-from espbench.services.process import write_atomically
 from espbench.services.service import HOST, Service
 
 _LOG4J = """\
@@ -88,20 +88,21 @@ class Kafka(Service):
         with socket.create_connection((host, int(port)), timeout=2):
             pass
         try:
-            from confluent_kafka import admin  # noqa: PLC0415 - an extra
+            from confluent_kafka.admin import (  # type: ignore[attr-defined]  # noqa: PLC0415
+                AdminClient,
+                ConfigResource,  # exported by the library without saying so to type checkers
+            )
         except ImportError as error:
             raise MissingExtra("confluent-kafka", "kafka") from error
         silent = logging.getLogger("espbench.librdkafka")
         silent.addHandler(logging.NullHandler())
         silent.propagate = False
-        client = admin.AdminClient(
+        client = AdminClient(
             {"bootstrap.servers": endpoint["bootstrap_servers"], "socket.timeout.ms": 5000},
             logger=silent,
         )
         metadata = client.list_topics(timeout=5)
-        broker = admin.ConfigResource(
-            admin.ConfigResource.Type.BROKER, str(next(iter(metadata.brokers)))
-        )
+        broker = ConfigResource(ConfigResource.Type.BROKER, str(next(iter(metadata.brokers))))
         found = client.describe_configs([broker], request_timeout=5)[broker].result(timeout=6)
         return {key: found[key].value for key in _SHOWN if key in found}
 

@@ -11,9 +11,8 @@ from typing import Any
 
 from espbench.config import Settings
 from espbench.errors import MissingExtra, ServiceError
-from espbench.paths import make_dir
+from espbench.paths import make_dir, write_atomically
 from espbench.services import unprivileged
-from espbench.services.process import write_atomically
 from espbench.services.service import HOST, Service
 
 USER = "espbench"

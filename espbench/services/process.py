@@ -5,7 +5,6 @@ time as well, so that a stale file is never mistaken for a running server.
 """
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -14,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
+
+from espbench.paths import write_atomically
 
 _SAME_START_S = 0.05
 
@@ -52,15 +53,6 @@ class ProcessRecord:
         except psutil.NoSuchProcess:
             return None
         return process if same and alive else None
-
-
-def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write a small file so that a reader sees the old one or the whole new one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    draft.replace(path)
 
 
 def spawn(

@@ -18,13 +18,12 @@ from typing import Any, ClassVar
 from espbench.config import Settings
 from espbench.errors import MachineError, ServiceError
 from espbench.logs import LOGGER
-from espbench.paths import StateDir, make_dir
+from espbench.paths import StateDir, make_dir, write_atomically
 from espbench.services.process import (
     ProcessRecord,
     last_lines,
     spawn,
     stop_tree,
-    write_atomically,
 )
 
 HOST = "127.0.0.1"

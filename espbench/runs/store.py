@@ -1,0 +1,130 @@
+"""The run store: one directory per run, `results/<run id>/`."""
+
+import csv
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from espbench.errors import UsageError
+from espbench.names import Query, find_query
+from espbench.paths import make_dir, write_atomically
+
+FORMAT = "espbench-run/1"
+# The columns of the 2021 result files, in their order and with their names; ours follow.
+COLUMNS_2021 = (
+    "sendingInterval",
+    "sendingIntervalTimeUnit",
+    "Query",
+    "Topic",
+    "Correct",
+    "RT-Fulfilled",
+    "RT-90%ile in ms",
+    "RT-Min in ms",
+    "RT-Max in ms",
+    "RT-Mean in ms",
+    "Input",
+    "Expected Output",
+    "Actual Output",
+    "False Output",
+    "Correctness %",
+    "ValidatorRuntime in s",
+)
+OWN_COLUMNS = (
+    "correctness",
+    "p50_ms",
+    "p99_ms",
+    "p90_after_warmup_ms",
+    "end_to_end_p90_ms",
+    "asked_rate",
+    "achieved_rate",
+    "load_valid",
+    "sustainability",
+)
+
+
+class RunDir:
+    """The directory of one run. `document` is what stands in run.json."""
+
+    def __init__(self, root: Path, document: dict[str, Any]) -> None:
+        self.root = root
+        self.document = document
+
+    @classmethod
+    def create(cls, results_dir: Path, run_id: str, document: dict[str, Any]) -> "RunDir":
+        """Make the directory of a new run; an existing one is never reused."""
+        root = results_dir.expanduser().resolve() / run_id
+        if root.exists():
+            raise UsageError(f"there is a run {run_id} already: {root}", "choose another run id")
+        make_dir(root / "logs")
+        run = cls(root, {"format": FORMAT, "run_id": run_id, **document})
+        run.save()
+        return run
+
+    def save(self) -> None:
+        """Write run.json."""
+        write_atomically(self.root / "run.json", json.dumps(self.document, indent=2) + "\n")
+
+    def note_step(self, step: str, query: Query | None, started: datetime, seconds: float) -> None:
+        """Record how long a step took."""
+        entry = {
+            "step": step,
+            "query": query.name if query else None,
+            "started": started.isoformat(),
+            "seconds": round(seconds, 3),
+        }
+        self.document["steps"].append(entry)
+        self.save()
+
+    def log(self, name: str) -> Path:
+        """The log file of a step."""
+        return self.root / "logs" / f"{name}.log"
+
+    def capture(self, query: Query) -> Path:
+        """The capture directory of a query."""
+        return self.root / "capture" / query.name
+
+    def write_summary(self) -> None:
+        """Write summary.csv: a row per query that has a verdict."""
+        draft = self.root / ".summary.csv"
+        with draft.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow([*COLUMNS_2021, *OWN_COLUMNS])
+            writer.writerows(_row(verdict) for verdict in self.document["queries"])
+        draft.replace(self.root / "summary.csv")
+
+
+def _row(verdict: dict[str, Any]) -> list[Any]:
+    counts, load = verdict["counts"], verdict["load"]
+    latency = verdict["latency_ms"] or {}
+    false = counts["extra"] + counts["wrong"]
+    expected = counts["expected"]
+    asked = load["asked_rate"]
+    return [
+        # 2021 gave the pause between two records; the rate stands among our own columns.
+        *((1_000_000 / asked, "MICROSECONDS") if asked else ("", "")),
+        find_query(verdict["query"]).name,
+        verdict.get("sink_topic", ""),
+        str(verdict["correctness"] == "correct").lower(),
+        "" if verdict["slo"]["met"] is None else str(verdict["slo"]["met"]).lower(),
+        *(_number(latency.get(key)) for key in ("p90", "min", "max", "mean")),
+        counts["input"],
+        expected,
+        counts["actual"],
+        false,
+        round(100 * counts["matched"] / expected, 4) if expected else "",
+        verdict["validator_s"],
+        verdict["correctness"],
+        _number(latency.get("p50")),
+        _number(latency.get("p99")),
+        _number((verdict["latency_ms_after_warmup"] or {}).get("p90")),
+        _number((verdict["end_to_end_ms"] or {}).get("p90")),
+        _number(asked),
+        _number(load["achieved_rate"]),
+        "" if load["valid"] is None else str(load["valid"]).lower(),
+        verdict["sustainability"]["verdict"],
+    ]
+
+
+def _number(value: float | None) -> float | str:
+    return "" if value is None else value

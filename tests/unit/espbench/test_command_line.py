@@ -1,0 +1,68 @@
+"""The command line as a user meets it: a child process, its exit code and its words."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def espbench(*arguments: str, directory: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "espbench", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=directory,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["run", "--version"]])
+def test_version_works_everywhere(arguments: list[str], tmp_path: Path) -> None:
+    answer = espbench(*arguments, directory=tmp_path)
+    assert (answer.returncode, answer.stdout.split()[0]) == (0, "espbench")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nonsense"], "No such command"),
+        (["run", "--rate", "fast"], "--rate"),
+        (["run", "--rate", "-1"], "load.rate"),
+        (["run", "--queries", "q9"], "there is no query 'q9'"),
+        (["config", "--config", "absent.yml"], "absent.yml"),
+        (["up", "zookeeper"], "there is no service 'zookeeper'"),
+        (["load", "--db", "postgresql://me:secret@h/d"], "holds a password"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    arguments: list[str], words: str, tmp_path: Path
+) -> None:
+    answer = espbench(*arguments, directory=tmp_path)
+    assert answer.returncode == 2
+    assert words in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1
+    assert "secret" not in answer.stderr.replace("holds a password", "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_config_prints_one_json_document(tmp_path: Path) -> None:
+    answer = espbench("config", "--json", directory=tmp_path)
+    assert json.loads(answer.stdout)["load"]["rate"] == 1000
+
+
+def test_a_missing_broker_is_one_line_and_exit_code_3(tmp_path: Path) -> None:
+    answer = espbench("topics", "create", "--run", "r", "--queries", "3", directory=tmp_path)
+    assert answer.returncode == 3
+    assert "espbench up" in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1
+
+
+def test_every_command_has_help_with_an_example(tmp_path: Path) -> None:
+    listed = espbench("--help", directory=tmp_path).stdout
+    for name in ("run", "doctor", "up", "down", "status", "datagen", "load", "send", "query"):
+        assert name in listed
+        answer = espbench(name, "--help", directory=tmp_path)
+        assert answer.returncode == 0
+        assert "Example" in answer.stdout, name
