@@ -14,10 +14,17 @@ import typer
 
 from espbench import __version__
 from espbench.cli.config import config
+from espbench.cli.datagen import datagen
+from espbench.cli.doctor import doctor
 from espbench.cli.down import down
+from espbench.cli.load import load
+from espbench.cli.query import query
+from espbench.cli.run import run
+from espbench.cli.send import send
 from espbench.cli.status import status
 from espbench.cli.topics import topics
 from espbench.cli.up import up
+from espbench.cli.validate import validate
 from espbench.errors import EspbenchError, ExitCode, Interrupted
 from espbench.parent import die_with_parent
 
@@ -41,10 +48,17 @@ def everywhere(
 
 
 for command in (
+    run,
+    doctor,
     up,
     down,
     status,
+    datagen,
+    load,
+    send,
+    query,
     config,
+    validate,
 ):
     app.command()(command)
 app.add_typer(topics)

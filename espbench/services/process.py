@@ -17,6 +17,8 @@ import psutil
 from espbench.paths import write_atomically
 
 _SAME_START_S = 0.05
+# Children of this very process: they must be reaped, or they would stay as zombies.
+_spawned: "dict[int, subprocess.Popen[bytes]]" = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class ProcessRecord:
 
     def process(self) -> psutil.Process | None:
         """The running process, or None where it ended or the pid went to another one."""
+        _reap(self.pid)
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.started) < _SAME_START_S
@@ -60,7 +63,7 @@ def spawn(
 ) -> "subprocess.Popen[bytes]":
     """Start a program in a session of its own, its output appended to `log`."""
     with log.open("ab") as output:
-        return subprocess.Popen(
+        child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -69,6 +72,14 @@ def spawn(
             cwd=directory,
             start_new_session=True,
         )
+    _spawned[child.pid] = child
+    return child
+
+
+def _reap(pid: int) -> None:
+    child = _spawned.get(pid)
+    if child is not None and child.poll() is not None:
+        del _spawned[pid]
 
 
 def stop_tree(
@@ -93,6 +104,7 @@ def stop_tree(
         if _alive(member):
             _signal(member, signal.SIGKILL)
     psutil.wait_procs(family, timeout=5)
+    _reap(record.pid)
     return True
 
 

@@ -1,0 +1,188 @@
+"""`espbench load`: create the tables, bulk-load, check, and time it; or reset them for a run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from espbench import logs
+from espbench.cli import context, options
+from espbench.errors import MissingExtra
+from espbench.services.endpoints import database_address
+from espbench.timestamps import now_ms
+
+if TYPE_CHECKING:
+    from datagen.manifest import Manifest
+    from schema.dataset import DataSet
+    from schema.load import LoadReport
+    from schema.reset import ResetReport
+
+
+def load(
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="Directory of the data set (default: the configured one)."),
+    ] = None,
+    db: options.Db = None,
+    scale: options.Scale = None,
+    seed: options.Seed = None,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Only prepare the loaded tables for a run.")
+    ] = False,
+    start_ms: Annotated[
+        int | None,
+        typer.Option(
+            "--start-ms", min=0, help="Announced start of the run in epoch ms (default: now)."
+        ),
+    ] = None,
+    duration: options.Duration = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Load again even if this data set is loaded.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Drop tables of these names that we did not make.")
+    ] = False,
+    config: options.ConfigFile = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Load a data set into the database, check it, and report rows per second.
+
+    A data set that is loaded completely is not loaded again: only what a run changes is restored,
+    and the downtimes of the workplaces are placed relative to the start of the next run, which
+    --start-ms announces and which lasts --duration seconds. --reset does that alone.
+
+    Examples: espbench load --data data/ --db postgresql://me@db.example:5432/bench
+
+    espbench load --reset --start-ms 1767225600000 --duration 300
+    """
+    settings = context.begin(
+        config,
+        quiet=quiet,
+        verbose=verbose,
+        options={
+            "data.directory": data,
+            "data.scale": scale,
+            "data.seed": seed,
+            "database.url": db,
+            "load.duration": duration,
+        },
+    )
+    try:
+        from datagen.locate import data_directory
+        from datagen.manifest import read_manifest
+        from schema.load import is_loaded
+        from schema.load import load as load_tables
+        from schema.registry import open_database
+        from schema.reset import reset as reset_tables
+    except ModuleNotFoundError as error:
+        raise MissingExtra(str(error.name), "databases") from error
+    start = now_ms() if start_ms is None else start_ms
+    seconds = settings.load.duration
+    with open_database(database_address(settings)) as database:
+        if reset:
+            _finish(_reset_document(reset_tables(database, start, seconds)), json=json)
+            return
+        directory = data_directory(settings)
+        data_set = _data_set(directory, read_manifest(directory))
+        if not force and is_loaded(database, data_set):
+            done = reset_tables(database, start, seconds, data_set.tables_sha256)
+            _finish(_reset_document(done) | {"reused": True}, json=json)
+            return
+        total = sum(file.rows for file in data_set.tables.values())
+        with logs.progress("rows loaded", total=total) as progress:
+            report = load_tables(
+                database,
+                data_set,
+                start_ms=start,
+                duration_s=seconds,
+                overwrite=overwrite,
+                progress=progress,
+            )
+        _finish(_load_document(report, start, seconds), json=json)
+
+
+def _data_set(directory: Path, manifest: "Manifest") -> "DataSet":
+    from datagen.manifest import PRODUCTION_TIMES, TABLES, table_file
+    from schema.dataset import DataSet, TableFile
+
+    def file(name: str) -> TableFile:
+        entry = manifest.file(name)
+        return TableFile(directory / name, entry.rows, entry.sha256)
+
+    return DataSet(
+        tables_sha256=manifest.tables_sha256,
+        tables={table: file(table_file(table)) for table in TABLES},
+        production_times=file(PRODUCTION_TIMES),
+        scale=manifest.parameters.scale,
+        seed=manifest.parameters.seed,
+        downtimes=manifest.downtimes.kind,
+        nominal_run_s=manifest.downtimes.nominal_run_s,
+    )
+
+
+def _reset_document(report: "ResetReport") -> dict[str, Any]:
+    return {
+        "loaded": False,
+        "start_ms": report.start_ms,
+        "duration_s": report.duration_s,
+        "stamps_restored": report.stamps_restored,
+        "seconds": round(report.seconds, 3),
+    }
+
+
+def _load_document(report: "LoadReport", start_ms: int, duration_s: float) -> dict[str, Any]:
+    return {
+        "loaded": True,
+        "reused": False,
+        "start_ms": start_ms,
+        "duration_s": duration_s,
+        "rows": report.rows,
+        "seconds": round(report.seconds, 3),
+        "rows_per_s": round(report.rows / report.seconds),
+        "tables": [
+            {
+                "table": name,
+                "rows": table.rows,
+                "seconds": round(table.seconds, 3),
+                "rows_per_s": round(table.rows_per_s),
+            }
+            for name, table in report.tables.items()
+        ],
+        "steps": {name: round(seconds, 3) for name, seconds in report.steps.items()},
+    }
+
+
+def _finish(document: dict[str, Any], *, json: bool) -> None:
+    if json:
+        context.print_json(document)
+        return
+    if not document["loaded"]:
+        restored = "stamps restored, " if document["stamps_restored"] else ""
+        again = "the data set is loaded already; " if document.get("reused") else ""
+        logs.LOGGER.info(
+            "%sreset in %.1f s: %sdowntimes placed from %d ms for %g s",
+            again,
+            document["seconds"],
+            restored,
+            document["start_ms"],
+            document["duration_s"],
+        )
+        return
+    for row in document["tables"]:
+        logs.LOGGER.info(
+            "%-22s %10s rows %7.2f s %12s rows/s",
+            row["table"],
+            f"{row['rows']:,}",
+            row["seconds"],
+            f"{row['rows_per_s']:,}",
+        )
+    steps = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in document["steps"].items())
+    logs.LOGGER.info(
+        "%s rows in %.1f s (%s rows/s); of this %s",
+        f"{document['rows']:,}",
+        document["seconds"],
+        f"{document['rows_per_s']:,}",
+        steps,
+    )

@@ -1,0 +1,244 @@
+"""`espbench send`: replay streams at a rate or a load profile."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from espbench import logs, names
+from espbench.cli import context, options
+from espbench.config import Settings
+from espbench.errors import ExitCode, UsageError
+from espbench.paths import make_dir
+from espbench.services.endpoints import bootstrap_servers as broker_address
+
+if TYPE_CHECKING:
+    from sender.send import StreamRequest
+
+_STREAMS = (1, 2, 3)
+
+
+def send(
+    run: options.Run,
+    stream: Annotated[
+        list[str],
+        typer.Option(
+            "--stream",
+            metavar="N=FILE",
+            help="A stream and its file; 1, 2: sensors, 3: production times. Several allowed.",
+        ),
+    ],
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rate",
+            metavar="[N=]RATE",
+            help="Records per second and stream; N=RATE for one stream only. Several allowed.",
+        ),
+    ] = None,
+    duration: options.Duration = None,
+    start_ms: Annotated[
+        int | None,
+        typer.Option("--start-ms", help="The common start, epoch ms, announced ahead."),
+    ] = None,
+    lead: Annotated[
+        float, typer.Option("--lead", min=0, help="Without --start-ms: start in so many seconds.")
+    ] = 2.0,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the sender's report (JSON) to this file.")
+    ] = None,
+    client: Annotated[
+        str, typer.Option("--client", help="confluent-kafka (fast) or kafka-python (portable).")
+    ] = "confluent-kafka",
+    acks: Annotated[str, typer.Option("--acks", help="0, 1 or all.")] = "all",
+    idempotence: Annotated[
+        bool, typer.Option("--idempotence/--no-idempotence", help="No duplicates by retries.")
+    ] = True,
+    linger_ms: Annotated[
+        float, typer.Option("--linger-ms", help="The client's own waiting for fuller batches.")
+    ] = 0.0,
+    batch_bytes: Annotated[
+        int, typer.Option("--batch-bytes", help="Largest batch per partition.")
+    ] = 1_000_000,
+    compression: Annotated[
+        str, typer.Option("--compression", help="none, gzip, snappy, lz4 or zstd.")
+    ] = "none",
+    tick_ms: Annotated[
+        float, typer.Option("--tick-ms", help="Least time between two handovers to the client.")
+    ] = 1.0,
+    delivery_timeout: Annotated[
+        float,
+        typer.Option("--delivery-timeout", help="Seconds until an unacknowledged record failed."),
+    ] = 30.0,
+    read_in_ram: Annotated[
+        bool, typer.Option("--read-in-ram/--map", help="Read files into memory, or map them.")
+    ] = True,
+    read_back: Annotated[
+        bool,
+        typer.Option(
+            "--read-back/--no-read-back",
+            help="Afterwards read (a sample of) the topic: LogAppendTime against the schedule.",
+        ),
+    ] = True,
+    prefix: Annotated[
+        str | None,
+        typer.Option("--prefix", help="First part of every topic's name (kafka.prefix)."),
+    ] = None,
+    bootstrap_servers: options.BootstrapServers = None,
+    config: options.ConfigFile = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+    verbose: options.Verbose = False,
+) -> None:
+    """Replay stream files into a run's source topics, each record when the schedule wants it.
+
+    The schedule never waits: a late sender catches up, and its report tells how late it was.
+    Exit code 5 where the load was not as asked (rate, lateness, failures, full queue), 3 where the
+    broker failed, 130 when stopped; the report is written in all these cases.
+
+    Example: espbench send --run trial-q4 --stream 1=sensor-1.csv --stream 2=sensor-2.csv
+    --rate 1000 --duration 40 --out sender.json
+    """
+    files = _numbered("--stream", stream)
+    rates = _rates(rate or [], files)
+    settings = context.begin(
+        config,
+        quiet=quiet,
+        verbose=verbose,
+        options={
+            "load.rate": rates.get(None),
+            "load.duration": duration,
+            "kafka.prefix": prefix,
+            "kafka.bootstrap_servers": bootstrap_servers,
+        },
+    )
+    from sender import send as sending
+    from sender.report import write_report
+    from sender.settings import ProducerSettings
+    from sender.verdict import LATENESS_SHARE_OF_SLO
+
+    if out:
+        make_dir(out.parent)
+    request = sending.SendRequest(
+        run=run,
+        bootstrap_servers=broker_address(settings),
+        streams=_streams(settings, run, files, rates),
+        duration_s=settings.load.duration,
+        lateness_limit_ms=LATENESS_SHARE_OF_SLO * settings.slo.limit_ms,
+        producer=ProducerSettings(
+            client=client,
+            acks=acks,
+            idempotence=idempotence,
+            linger_ms=linger_ms,
+            batch_bytes=batch_bytes,
+            compression=compression,
+            tick_ms=tick_ms,
+            delivery_timeout_s=delivery_timeout,
+        ),
+        start_ms=start_ms,
+        lead_s=lead,
+        in_memory=read_in_ram,
+        read_back=read_back,
+    )
+    sent = sending.send(request, progress=logs.progress, announce=_announce)
+    if out:
+        write_report(out, sent.report)
+    if json:
+        context.print_json(sent.report)
+    elif not quiet:
+        _print_table(sent.report)
+    if sent.error:
+        raise sent.error
+    for reason in sent.report["reasons"]:
+        logs.LOGGER.warning("load invalid: %s", reason)
+    if not sent.report["valid"]:
+        context.finish(ExitCode.UNKNOWN)
+
+
+def _announce(start_ms: int) -> None:
+    from datetime import UTC, datetime
+
+    moment = datetime.fromtimestamp(start_ms / 1000, UTC)
+    logs.LOGGER.info("sending starts at %s UTC (%d)", f"{moment:%H:%M:%S.%f}"[:-3], start_ms)
+
+
+def _numbered(option: str, given: list[str]) -> dict[int, str]:
+    numbered: dict[int, str] = {}
+    for text in given:
+        number, equals, value = text.partition("=")
+        if not equals or not value or not number.isdigit() or int(number) not in _STREAMS:
+            raise UsageError(
+                f"{option} {text} does not name a stream", f"write it as {option} 1=…; 1, 2 or 3"
+            )
+        if int(number) in numbered:
+            raise UsageError(f"{option} names stream {number} twice", "give it once")
+        numbered[int(number)] = value
+    return numbered
+
+
+def _rates(given: list[str], files: dict[int, str]) -> dict[int | None, float]:
+    """Rates by stream; the key None holds the rate of all others."""
+    single = _numbered("--rate", [text for text in given if "=" in text])
+    texts: dict[int | None, str] = dict(single.items())
+    common = [text for text in given if "=" not in text]
+    if len(common) > 1:
+        raise UsageError(
+            "--rate is given twice for all streams", "use --rate N=RATE for one stream"
+        )
+    if common:
+        texts[None] = common[0]
+    for number in texts:
+        if number is not None and number not in files:
+            raise UsageError(f"--rate names stream {number}, which is not sent", "add its --stream")
+    rates = {}
+    for key, text in texts.items():
+        try:
+            rates[key] = float(text)
+        except ValueError as error:
+            raise UsageError(f"--rate {text} is not a number", "records per second") from error
+        if not 0 < rates[key] < float("inf"):
+            raise UsageError(f"--rate {text} is not a rate", "use a number above 0")
+    return rates
+
+
+def _streams(
+    settings: Settings, run: str, files: dict[int, str], rates: dict[int | None, float]
+) -> "list[StreamRequest]":
+    from espbench.kafka.registry import check_run
+    from sender.profiles import Constant
+    from sender.send import StreamRequest
+
+    return [
+        StreamRequest(
+            stream=number,
+            path=Path(file),
+            topic=names.source_topic(settings.kafka.prefix, check_run(run), number),
+            profile=Constant(rates.get(number, settings.load.rate)),
+        )
+        for number, file in sorted(files.items())
+    ]
+
+
+def _print_table(report: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table("stream", "asked/s", "achieved/s", "sent", "failed", title="sender")
+    for column in ("handed p50", "p99", "max ms", "appended p50", "p99", "max ms"):
+        table.add_column(column, justify="right")
+    for row in report["streams"]:
+        late = row["lateness_ms"]
+        appended = late["appended"] or {}
+        figures = [late["handed"].get(key) for key in ("p50", "p99", "max")]
+        figures += [appended.get(key) for key in ("p50", "p99", "max")]
+        table.add_row(
+            str(row["stream"]),
+            f"{row['asked_rate']:,.1f}",
+            f"{row['achieved_rate']:,.1f}",
+            f"{row['acknowledged']:,}",
+            f"{row['failed']:,}",
+            *("-" if value is None else f"{value:.2f}" for value in figures),
+        )
+    logs.stdout.print(table)
+    early = [str(row["stream"]) for row in report["streams"] if row["ended_early"]]
+    if early:
+        logs.stdout.print(f"the file of stream {', '.join(early)} ended before the schedule")
