@@ -1,0 +1,143 @@
+"""The contract of a database: what the benchmark needs from it, and nothing more.
+
+A plug-in is one subclass of `Database` in a module of its own, named in `schema.registry`. The
+tables, the marker, the load, the reset and the checks are the same for all of them; they speak
+SQLAlchemy and call a method of this class where databases really differ. `docs/databases.md` tells
+how to add one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import ClassVar, Self
+
+from sqlalchemy import ColumnElement, Connection, Engine, MetaData, Table
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from espbench.errors import ServiceError
+from espbench.services.endpoints import DatabaseAddress
+from schema.tables import table, tables
+
+
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """What a report tells about the server."""
+
+    product: str
+    version: str
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+class Database(ABC):
+    """One database, reached by one address, with the benchmark's tables in one schema.
+
+    Every method raises `ServiceError` where the database fails. Close it, or use it in `with`.
+    """
+
+    kind: ClassVar[str]
+    # Whether creating and dropping tables can be rolled back. Where not, the marker alone says
+    # that a load is incomplete.
+    transactional_ddl: ClassVar[bool]
+    # What the driver raises where it is used without SQLAlchemy.
+    driver_error: ClassVar[type[Exception]]
+    # Whether the database can tell when a row was committed.
+    knows_commit_times: ClassVar[bool]
+
+    def __init__(self, address: DatabaseAddress) -> None:
+        self.address = address
+        self.metadata: MetaData = tables(address.schema_name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections."""
+        if "engine" in self.__dict__:
+            self.engine.dispose()
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The connections; none is made before it is needed."""
+        return self.make_engine()
+
+    def table(self, name: str) -> Table:
+        """One of the benchmark's tables."""
+        return table(self.metadata, name)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that changes nothing."""
+        with self.errors(), self.engine.connect() as connection:
+            yield connection
+            connection.rollback()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Turn what the driver raises into `ServiceError`."""
+        try:
+            yield
+        except (SQLAlchemyError, self.driver_error) as error:
+            raise self.explain(error) from error
+
+    def explain(self, error: Exception) -> ServiceError:
+        """Cause and remedy of a failure; a plug-in may know more."""
+        origin = error.orig if isinstance(error, DBAPIError) and error.orig else error
+        first = (str(origin).strip().splitlines() or [type(origin).__name__])[0]
+        return ServiceError(
+            f"the database {self.address} failed: {first}", "see its log; is it running?"
+        )
+
+    @abstractmethod
+    def make_engine(self) -> Engine:
+        """An engine whose sessions are in UTC and give up soon where nobody answers."""
+
+    @abstractmethod
+    def changing(self) -> AbstractContextManager[Connection]:
+        """A session that may change tables, alone.
+
+        Refuses (`ServiceError`) while another session is in it for the same schema. Leaving it
+        commits; an exception undoes what can be undone, and ends a statement that still runs.
+        """
+
+    @abstractmethod
+    def ensure_schema(self, connection: Connection) -> None:
+        """Make the schema unless it is there."""
+
+    @abstractmethod
+    def bulk_load(self, connection: Connection, target: Table, blocks: Iterable[bytes]) -> int:
+        r"""Fill a table, created in this session, from blocks of tab-separated text with `\N`.
+
+        Blocks need not end with lines. Returns the number of rows.
+        """
+
+    @abstractmethod
+    def restore_stamps(self, connection: Connection) -> None:
+        """Set both stamps of every production order line to null, as if never updated.
+
+        Afterwards the rows lie in the order of their keys, without space of older versions.
+        """
+
+    @abstractmethod
+    def stamps_bytes(self, connection: Connection) -> int | None:
+        """How much production_order_line takes, which updates make more.
+
+        None where the size says nothing about that.
+        """
+
+    @abstractmethod
+    def settle(self, names: Iterable[str]) -> None:
+        """Bring tables into the state that every run starts from: analysed, clean, on disk."""
+
+    @abstractmethod
+    def now(self) -> ColumnElement[datetime]:
+        """The current time when the row is written: UTC, microseconds, not the transaction's."""
+
+    @abstractmethod
+    def server(self) -> ServerInfo:
+        """Product, version and the settings that decide about durability and speed."""

@@ -1,0 +1,216 @@
+"""PostgreSQL, by psycopg 3."""
+
+import logging
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import ClassVar
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import (
+    URL,
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    create_engine,
+    func,
+    literal_column,
+    select,
+    text,
+)
+from sqlalchemy.pool import NullPool
+from sqlalchemy.schema import CreateSchema
+
+from espbench.errors import ServiceError
+from schema.contract import Database, ServerInfo
+
+# The driver's remarks about errors that we report ourselves.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+STAMPED = "production_order_line"
+_CONNECT_TIMEOUT_S = 10
+_CANCEL_TIMEOUT_S = 5
+_LOCK_TIMEOUT = "30s"
+_SHOWN = (
+    "fsync",
+    "full_page_writes",
+    "synchronous_commit",
+    "wal_level",
+    "track_commit_timestamp",
+    "shared_buffers",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "autovacuum",
+    "data_checksums",
+    "jit",
+)
+
+
+class PostgreSQL(Database):
+    """A PostgreSQL server, embedded or anywhere."""
+
+    kind: ClassVar[str] = "postgresql"
+    transactional_ddl: ClassVar[bool] = True
+    driver_error: ClassVar[type[Exception]] = psycopg.Error
+    knows_commit_times: ClassVar[bool] = True
+
+    def make_engine(self) -> Engine:
+        """Sessions in UTC; options of the URL such as `sslmode` go to libpq."""
+        address = self.address
+        url = URL.create(
+            "postgresql+psycopg",
+            username=address.user,
+            password=address.password.get_secret_value() if address.password else None,
+            host=address.host,
+            port=address.port,
+            database=address.database,
+        )
+        arguments = {
+            "connect_timeout": str(_CONNECT_TIMEOUT_S),
+            "application_name": "espbench",
+            "options": "-c TimeZone=UTC -c client_encoding=UTF8",
+            **dict(address.options),
+        }
+        return create_engine(url, connect_args=arguments, poolclass=NullPool)
+
+    def explain(self, error: Exception) -> ServiceError:
+        """What PostgreSQL's errors mean to a user of `espbench load`."""
+        origin = getattr(error, "orig", None) or error
+        explained = super().explain(error)
+        match origin:
+            case psycopg.errors.LockNotAvailable():
+                return ServiceError(
+                    f"another session uses the tables of {self.address}", "end it and try again"
+                )
+            case psycopg.errors.DependentObjectsStillExist():
+                return ServiceError(explained.cause, "drop what depends on the tables yourself")
+            case psycopg.errors.InsufficientPrivilege():
+                return ServiceError(explained.cause, "the user needs the right to do this")
+            case psycopg.errors.InvalidPassword():
+                return ServiceError(explained.cause, "check ESPBENCH_DATABASE__PASSWORD")
+            case psycopg.errors.DiskFull():
+                return ServiceError(explained.cause, "make room on the server's disk")
+        return explained
+
+    @contextmanager
+    def changing(self) -> Iterator[Connection]:
+        """One transaction, guarded by an advisory lock of the schema."""
+        with self.errors(), self.engine.begin() as connection:
+            try:
+                self._prepare(connection)
+                yield connection
+            except BaseException:
+                _end_statement(connection)
+                raise
+
+    def _prepare(self, connection: Connection) -> None:
+        # A role's own timeouts are meant for its applications, not for a bulk load.
+        for name, value in (
+            ("statement_timeout", "0"),
+            ("idle_in_transaction_session_timeout", "0"),
+            ("lock_timeout", _LOCK_TIMEOUT),
+            ("maintenance_work_mem", "512MB"),
+            ("work_mem", "128MB"),
+        ):
+            connection.execute(select(func.set_config(name, value, True)))  # noqa: FBT003 - SQL's
+        key = zlib.crc32(f"espbench:{self.address.schema_name}".encode())
+        if not connection.scalar(select(func.pg_try_advisory_xact_lock(key))):
+            raise ServiceError(
+                f"another load or reset works on the schema {self.address.schema_name} "
+                f"of {self.address}",
+                "wait for it, or end it",
+            )
+
+    def ensure_schema(self, connection: Connection) -> None:
+        """Make the schema unless it is there, which needs no right to create one."""
+        names = connection.dialect.get_schema_names(connection)
+        if self.address.schema_name not in names:
+            connection.execute(CreateSchema(self.address.schema_name))
+
+    def bulk_load(self, connection: Connection, target: Table, blocks: Iterable[bytes]) -> int:
+        """COPY from this client; frozen, as the table is of this transaction."""
+        statement = sql.SQL("COPY {} ({}) FROM STDIN (FREEZE)").format(
+            _identifier(target), sql.SQL(", ").join(map(sql.Identifier, target.columns.keys()))
+        )
+        with _raw(connection).cursor() as cursor:
+            with cursor.copy(statement) as copy:
+                for block in blocks:
+                    copy.write(block)
+            return cursor.rowcount
+
+    def restore_stamps(self, connection: Connection) -> None:
+        """Write the table anew in one pass, then in the order of its key: two fast rewrites."""
+        target = self.table(STAMPED)
+        name = _identifier(target)
+        clear = sql.SQL(
+            "ALTER TABLE {} ALTER COLUMN pol_start_ts TYPE timestamp(6) USING NULL, "
+            "ALTER COLUMN pol_end_ts TYPE timestamp(6) USING NULL"
+        ).format(name)
+        order = sql.SQL("CLUSTER {} USING {}").format(
+            name, sql.Identifier(str(target.primary_key.name))
+        )
+        forget = sql.SQL("ALTER TABLE {} SET WITHOUT CLUSTER").format(name)
+        for statement in (clear, order, forget):
+            _raw(connection).execute(statement)
+
+    def stamps_bytes(self, connection: Connection) -> int | None:
+        """The heap alone: every new version of a row lengthens it, as its pages are full."""
+        name = _identifier(self.table(STAMPED)).as_string(_raw(connection))
+        found = connection.scalar(select(func.pg_relation_size(func.to_regclass(name))))
+        return None if found is None else int(found)
+
+    def settle(self, names: Iterable[str]) -> None:
+        """VACUUM and ANALYZE, then a checkpoint where the user may ask for one."""
+        engine = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        with self.errors(), engine.connect() as connection:
+            raw = _raw(connection)
+            for name in names:
+                raw.execute(
+                    sql.SQL("VACUUM (FREEZE, ANALYZE) {}").format(_identifier(self.table(name)))
+                )
+            # A user without the right to ask for a checkpoint gets the server's next one.
+            with suppress(psycopg.errors.InsufficientPrivilege):
+                raw.execute("CHECKPOINT")
+
+    def now(self) -> ColumnElement[datetime]:
+        """`clock_timestamp() AT TIME ZONE 'UTC'`."""
+        return func.timezone(literal_column("'UTC'"), func.clock_timestamp())
+
+    def server(self) -> ServerInfo:
+        """Version and the settings that decide about durability."""
+        with self.reading() as connection:
+            version = str(connection.scalar(select(func.current_setting("server_version"))))
+            rows = connection.execute(
+                text(
+                    "SELECT name, current_setting(name) FROM pg_settings WHERE name = ANY(:names)"
+                ),
+                {"names": list(_SHOWN)},
+            )
+            found = {str(name): str(value) for name, value in rows}
+        return ServerInfo("PostgreSQL", version, {n: found[n] for n in _SHOWN if n in found})
+
+
+def _identifier(target: Table) -> sql.Identifier:
+    return sql.Identifier(str(target.schema), target.name)
+
+
+def _raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
+    raw = connection.connection.driver_connection
+    if not isinstance(raw, psycopg.Connection):
+        raise TypeError("the engine is not one of psycopg's")
+    return raw
+
+
+def _end_statement(connection: Connection) -> None:
+    """Stop a statement that an interruption left running; the server rolls back by itself."""
+    if connection.invalidated or connection.closed:
+        return
+    raw = _raw(connection)
+    if raw.info.transaction_status is psycopg.pq.TransactionStatus.ACTIVE:
+        with suppress(psycopg.Error):
+            raw.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
+        raw.close()
+        connection.invalidate()
