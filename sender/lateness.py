@@ -1,0 +1,54 @@
+"""How late records were: a histogram of fixed size, so that hours of sending need no more memory.
+
+Bins grow by 0.5 % and keep the highest value they saw, so a percentile is a value that occurred,
+at most 0.5 % (or 5 ns) above the exact one; the maximum is exact.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+_GROWTH = np.log(1.005)
+_BINS = 5_000  # up to e^25 µs, many hours
+_PERCENTILES = (50.0, 90.0, 99.0)
+
+
+class LatenessHistogram:
+    """Counts of lateness; negative values count as 0 in the percentiles."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(_BINS, dtype=np.int64)
+        self._highest_ns = np.zeros(_BINS, dtype=np.int64)
+        self._max_ns: int | None = None
+
+    def add(self, lateness_ns: npt.NDArray[np.int64]) -> None:
+        """Count an array of values in nanoseconds."""
+        if not len(lateness_ns):
+            return
+        values = np.maximum(lateness_ns, 0)
+        bins = np.minimum((np.log1p(values / 1e3) / _GROWTH).astype(np.int64), _BINS - 1)
+        self._counts += np.bincount(bins, minlength=_BINS)
+        np.maximum.at(self._highest_ns, bins, values)
+        highest = int(lateness_ns.max())
+        self._max_ns = highest if self._max_ns is None else max(self._max_ns, highest)
+
+    @property
+    def n(self) -> int:
+        """How many values were counted."""
+        return int(self._counts.sum())
+
+    def percentile_ms(self, percent: float) -> float | None:
+        """The value that `percent` of all values do not exceed, in milliseconds."""
+        if self._max_ns is None:
+            return None
+        cumulative = np.cumsum(self._counts)
+        bin_ = int(np.searchsorted(cumulative, percent / 100 * cumulative[-1]))
+        return round(int(self._highest_ns[bin_]) / 1e6, 3)
+
+    def summary_ms(self) -> dict[str, float | int | None]:
+        """The report's form: percentiles, maximum and the number of values behind them."""
+        summary: dict[str, float | int | None] = {
+            f"p{percent:.0f}": self.percentile_ms(percent) for percent in _PERCENTILES
+        }
+        summary["max"] = None if self._max_ns is None else round(self._max_ns / 1e6, 3)
+        summary["n"] = self.n
+        return summary

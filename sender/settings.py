@@ -1,0 +1,51 @@
+"""What the producer is told, in Kafka's own words, whichever client library carries it out."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from espbench.errors import UsageError
+
+ACKS = ("0", "1", "all")
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerSettings:
+    """Settings of one sender. The defaults are durable and on time.
+
+    Records are handed over in ticks, `tick_ms` apart at most as often as something is due, so a
+    tick is a batch already and lingering only adds lateness. `delivery_timeout_s` bounds how long
+    a record may wait for its acknowledgement before it has failed, and with it the run.
+    """
+
+    client: str = "confluent-kafka"
+    acks: str = "all"
+    idempotence: bool = True
+    linger_ms: float = 0.0
+    batch_bytes: int = 1_000_000
+    compression: str = "none"
+    tick_ms: float = 1.0
+    delivery_timeout_s: float = 30.0
+    queue_records: int = 500_000
+
+    def __post_init__(self) -> None:
+        """Refuse what Kafka would refuse, in words of ours."""
+        if self.idempotence and self.acks != "all":
+            raise UsageError(
+                f"idempotence needs acks=all, not {self.acks}",
+                "add --no-idempotence or drop --acks",
+            )
+        if self.acks not in ACKS:
+            raise UsageError(f"there is no --acks {self.acks}", "use 0, 1 or all")
+        if self.compression not in COMPRESSIONS:
+            raise UsageError(
+                f"there is no compression {self.compression!r}", f"use {', '.join(COMPRESSIONS)}"
+            )
+        for name in ("linger_ms", "batch_bytes", "tick_ms", "delivery_timeout_s", "queue_records"):
+            value = getattr(self, name)
+            if value < 0 or (value == 0 and name != "linger_ms"):
+                raise UsageError(f"{name} = {value} is not allowed", "use a positive number")
+
+    def public(self) -> dict[str, Any]:
+        """The settings for the report."""
+        return asdict(self)

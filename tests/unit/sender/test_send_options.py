@@ -1,0 +1,60 @@
+"""What `espbench send` makes of its options."""
+
+import pytest
+from typer.testing import CliRunner
+
+from espbench.cli import app
+from espbench.cli.send import _rates
+from espbench.errors import ConfigError, EspbenchError, InputError, ServiceError, UsageError
+
+
+def failure(*arguments: str) -> EspbenchError:
+    result = CliRunner().invoke(app, ["send", *arguments])
+    assert isinstance(result.exception, EspbenchError), result.output
+    return result.exception
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--stream", "1"], "--stream 1 does not name a stream"),
+        (["--stream", "4=x"], "--stream 4=x does not name a stream"),
+        (["--stream", "1=a", "--stream", "1=b"], "--stream names stream 1 twice"),
+        (["--stream", "1=a", "--rate", "fast"], "--rate fast is not a number"),
+        (["--stream", "1=a", "--rate", "0"], "--rate 0 is not a rate"),
+        (["--stream", "1=a", "--rate", "nan"], "--rate nan is not a rate"),
+        (["--stream", "1=a", "--rate", "1", "--rate", "2"], "given twice"),
+        (["--stream", "1=a", "--rate", "2=5"], "stream 2, which is not sent"),
+        (["--stream", "1=a", "--acks", "1"], "idempotence needs acks=all"),
+    ],
+)
+def test_wrong_options_are_named(arguments: list[str], words: str) -> None:
+    given = ["--run", "r", "--bootstrap-servers", "127.0.0.1:1", *arguments]
+    error = failure(*given)
+    assert isinstance(error, UsageError)
+    assert words in error.cause
+
+
+def test_a_missing_file_is_found_before_kafka_is_asked() -> None:
+    error = failure("--run", "r", "--stream", "1=nowhere.csv", "--bootstrap-servers", "127.0.0.1:1")
+    assert isinstance(error, InputError)
+
+
+def test_without_a_broker_the_remedy_is_up(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ESPBENCH_STATE_DIR", str(tmp_path))
+    error = failure("--run", "r", "--stream", "1=x.csv")
+    assert isinstance(error, ServiceError)
+    assert "espbench up" in error.remedy
+
+
+def test_an_impossible_duration_is_refused() -> None:
+    error = failure("--run", "r", "--stream", "1=x.csv", "--duration", "0")
+    assert isinstance(error, ConfigError)
+    assert "load.duration" in error.cause
+
+
+def test_rates_for_all_and_for_one() -> None:
+    assert _rates(["100", "2=5"], {1: "a", 2: "b"}) == {None: 100.0, 2: 5.0}
+    assert _rates([], {1: "a"}) == {}
