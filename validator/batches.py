@@ -1,0 +1,36 @@
+"""The common form of captured records, whatever file they come from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from validator.records import Ints
+
+NO_TIMESTAMP = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some records of a topic, in the order of the file.
+
+    `timestamp_ms` is -1 where there is none; `stamped` says that every one of them is the broker's
+    LogAppendTime as far as the file tells. `key` and `value` are Arrow binary arrays with nulls.
+    """
+
+    partition: Ints
+    offset: Ints
+    timestamp_ms: Ints
+    key: pa.Array
+    value: pa.Array
+    stamped: bool
+    topic: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+def numbers(array: pa.Array, instead: int = NO_TIMESTAMP) -> Ints:
+    """An Arrow integer array as numpy, nulls replaced."""
+    filled = array.fill_null(instead) if array.null_count else array
+    return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -1,0 +1,205 @@
+"""Matching of expected and actual outputs by identity, as multisets.
+
+Every output, expected or actual, carries the code of its identity. Within one identity an actual
+output is *right* if its value is the expected one. As many right outputs as are expected match,
+the first by time; the right ones left over are duplicates. An output of that identity with another
+value is wrong as long as an expected one is left to be answered, else extra; an identity that
+nobody expects is extra; an expected output without an answer is missing. So one lost record is one
+missing record, and one altered record is one wrong record, wherever it stands.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from validator.records import Bools, Ints
+from validator.texts import equal, take
+
+MATCHED, WRONG, DUPLICATE, EXTRA = 0, 1, 2, 3
+NOBODY = -1
+
+# For pairs of rows (expected, actual) whose text is equal: is the rest of the value right too?
+Close = Callable[[Ints, Ints], Bools]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Expected or actual outputs: identity code, the text to be compared, and when they came."""
+
+    code: Ints
+    text: pa.ChunkedArray
+    when: Ints
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Who answers whom.
+
+    Per expected output: `answer`, the row of the output that answers it, right or wrong, or -1; and
+    `right`. Per actual output: its `kind`, and `expected`, the row of the expected output that it
+    answers or repeats, or -1.
+    """
+
+    answer: Ints
+    right: Bools
+    kind: npt.NDArray[np.int8]
+    expected: Ints
+
+    def count(self, kind: int) -> int:
+        """How many actual outputs are of this kind."""
+        return int((self.kind == kind).sum())
+
+    @property
+    def missing(self) -> Bools:
+        """Which expected outputs have no answer."""
+        unanswered: Bools = self.answer == NOBODY
+        return unanswered
+
+
+def match(expected: Side, actual: Side, close: Close | None = None) -> Matching:
+    """Match both sides; of equal `when`, the order of rows decides."""
+    expected_order = np.lexsort((expected.when, expected.code))
+    codes = expected.code[expected_order]
+    fresh = np.ones(len(codes), dtype=np.bool_)
+    fresh[1:] = codes[1:] != codes[:-1]
+    neighbours = np.flatnonzero(~fresh)
+    differing = ~equal(
+        expected.text,
+        expected_order[neighbours],
+        expected.text,
+        expected_order[neighbours - 1],
+    )
+    if not differing.any():
+        return _match_uniform(expected, actual, expected_order, fresh, close)
+    return _match_refined(expected, actual, np.unique(codes[neighbours[differing]]), close)
+
+
+def _match_uniform(
+    expected: Side, actual: Side, order: Ints, fresh: Bools, close: Close | None
+) -> Matching:
+    """Match where all expected outputs of one identity have the same text."""
+    found = Matching(
+        answer=np.full(len(expected), NOBODY, dtype=np.int64),
+        right=np.zeros(len(expected), dtype=np.bool_),
+        kind=np.full(len(actual), EXTRA, dtype=np.int8),
+        expected=np.full(len(actual), NOBODY, dtype=np.int64),
+    )
+    if not len(expected) or not len(actual):
+        return found
+    begin = np.flatnonzero(fresh)
+    size = np.diff(np.append(begin, len(order)))
+    group = np.searchsorted(expected.code[order[begin]], actual.code)
+    group[group == len(begin)] = 0
+    known = np.flatnonzero(expected.code[order[begin]][group] == actual.code)
+    first = order[begin[group[known]]]
+    right = equal(expected.text, first, actual.text, known)
+    if close is not None:
+        right[right] = close(first[right], known[right])
+    good, bad = known[right], known[~right]
+    good = good[np.lexsort((actual.when[good], group[good]))]
+    bad = bad[np.lexsort((actual.when[bad], group[bad]))]
+
+    rank = _rank(group[good])
+    in_time = rank < size[group[good]]
+    hits = order[begin[group[good]] + np.minimum(rank, size[group[good]] - 1)]
+    found.kind[good] = np.where(in_time, MATCHED, DUPLICATE)
+    found.expected[good] = hits
+    found.answer[hits[in_time]] = good[in_time]
+    found.right[hits[in_time]] = True
+
+    taken = np.minimum(np.bincount(group[good], minlength=len(begin)), size)
+    place = taken[group[bad]] + _rank(group[bad])
+    open_ = place < size[group[bad]]
+    missed = order[(begin[group[bad]] + place)[open_]]
+    found.kind[bad[open_]] = WRONG
+    found.expected[bad[open_]] = missed
+    found.answer[missed] = bad[open_]
+    found.expected[bad[~open_]] = order[begin[group[bad[~open_]]]]
+    return found
+
+
+def _match_refined(expected: Side, actual: Side, mixed: Ints, close: Close | None) -> Matching:
+    """Match where one identity is expected with several texts (ids sent twice, not the same line).
+
+    There the text becomes part of the identity first; what is then left over on both sides under
+    one identity is wrong instead of missing and extra.
+    """
+    expected_rows = np.flatnonzero(np.isin(expected.code, mixed))
+    actual_rows = np.flatnonzero(np.isin(actual.code, mixed))
+    texts = pa.concat_arrays([take(expected.text, expected_rows), take(actual.text, actual_rows)])
+    text_code = texts.dictionary_encode(null_encoding="encode").indices.to_numpy()
+    split = len(expected_rows)
+    pairs = np.stack(
+        [
+            np.concatenate([expected.code[expected_rows], actual.code[actual_rows]]),
+            text_code.astype(np.int64),
+        ]
+    )
+    _, fine = np.unique(pairs, axis=1, return_inverse=True)
+    above = 1 + max(int(expected.code.max()), int(actual.code.max(initial=0)))
+    expected_code, actual_code = expected.code.copy(), actual.code.copy()
+    expected_code[expected_rows] = above + fine.reshape(-1)[:split]
+    actual_code[actual_rows] = above + fine.reshape(-1)[split:]
+    found = match(
+        Side(expected_code, expected.text, expected.when),
+        Side(actual_code, actual.text, actual.when),
+        close,
+    )
+    left = np.flatnonzero(found.missing)
+    over = np.flatnonzero((found.kind == EXTRA) & (found.expected == NOBODY))
+    if len(left) and len(over):
+        rest = match(
+            Side(expected.code[left], _blank(len(left)), expected.when[left]),
+            Side(actual.code[over], _blank(len(over)), actual.when[over]),
+        )
+        pair = np.flatnonzero(~rest.missing)
+        found.answer[left[pair]] = over[rest.answer[pair]]
+        found.kind[over[rest.answer[pair]]] = WRONG
+        found.expected[over[rest.answer[pair]]] = left[pair]
+    return found
+
+
+def _blank(count: int) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.nulls(count, pa.binary())])
+
+
+def _rank(groups: Ints) -> Ints:
+    """The place of each element within its group; `groups` is sorted."""
+    if not len(groups):
+        return np.zeros(0, dtype=np.int64)
+    begins = np.ones(len(groups), dtype=np.bool_)
+    begins[1:] = groups[1:] != groups[:-1]
+    places = np.arange(len(groups))
+    return places - np.maximum.accumulate(np.where(begins, places, 0))
+
+
+def identity_codes(
+    workplace: Ints, number: Ints, other_workplace: Ints, other_number: Ints
+) -> tuple[Ints, Ints]:
+    """One code per identity (workplace, id), the same on both sides."""
+    workplaces = np.concatenate([workplace, other_workplace])
+    numbers = np.concatenate([number, other_number])
+    place, places = _dense(workplaces)
+    high = int(numbers.max(initial=0)) + 1
+    if high * places >= 2**62:
+        distinct, numbers = np.unique(numbers, return_inverse=True)
+        high = len(distinct)
+    codes = place * high + numbers
+    return codes[: len(number)], codes[len(number) :]
+
+
+def _dense(numbers: Ints) -> tuple[Ints, int]:
+    """Numbers from 0 in place of these, and how many may occur."""
+    if not len(numbers):
+        return numbers, 1
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low < 1 << 16:
+        return numbers - low, high - low + 1
+    distinct, place = np.unique(numbers, return_inverse=True)
+    return place.astype(np.int64), len(distinct)

@@ -1,0 +1,97 @@
+"""What an oracle found: counts, witnesses, and when each expected answer was owed and given."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from validator.records import Bools, Ints
+
+KINDS = ("wrong", "missing", "extra", "duplicate", "out_of_order", "surplus", "borderline")
+WITNESSES_PER_KIND = 5
+UNKNOWN_MS = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """One case of a kind, with the record that shows it.
+
+    A missing output is shown by the input that calls for it, everything else by the output itself.
+    """
+
+    kind: str
+    topic: str
+    partition: int | None
+    offset: int | None
+    expected: str | None
+    actual: str | None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """As the verdict shows it."""
+        return {
+            "kind": self.kind,
+            "topic": self.topic,
+            "partition": self.partition,
+            "offset": self.offset,
+            "expected": self.expected,
+            "actual": self.actual,
+            **self.more,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Every expected answer that is judged: when it was owed, when given, when its input was due.
+
+    `stream`, `partition`, `offset`, `id` name its last input. Times are epoch milliseconds, or
+    `UNKNOWN_MS`. `given`: an answer of this identity came, right or wrong; `matched`: a right one.
+    """
+
+    stream: Ints
+    partition: Ints
+    offset: Ints
+    id: Ints
+    owed_ms: Ints
+    given_ms: Ints
+    due_ms: Ints
+    given: Bools
+    matched: Bools
+
+    def __len__(self) -> int:
+        return len(self.owed_ms)
+
+    @classmethod
+    def none(cls) -> "Answers":
+        """No answers at all."""
+        ints, bools = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+        return cls(ints, ints, ints, ints, ints, ints, ints, bools, bools)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What comparing expected and actual answers gave.
+
+    `against` counts, by kind, what speaks against the system under test for certain; `undecided`
+    what would, were it not for evidence that is missing. `reasons` say why.
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    against: dict[str, int] = field(default_factory=dict)
+    undecided: dict[str, int] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    witnesses: list[Witness] = field(default_factory=list)
+    answers: Answers = field(default_factory=Answers.none)
+    early: int = 0
+    commit_ms: Ints | None = None
+    extras: dict[str, Any] = field(default_factory=dict)
+
+    def hold_against(self, kind: str, count: int) -> None:
+        """Count what is certainly wrong."""
+        if count:
+            self.against[kind] = self.against.get(kind, 0) + count
+
+    def leave_open(self, kind: str, count: int) -> None:
+        """Count what missing evidence leaves undecided."""
+        if count:
+            self.undecided[kind] = self.undecided.get(kind, 0) + count

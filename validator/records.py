@@ -1,0 +1,180 @@
+"""The text of records, taken apart without a Python loop over them.
+
+A value is `<field>;…;<line>`: a number of fields before the line (id and due time in a source, the
+id alone in a sink), then a line of tab-separated columns. The work is done on the bytes of a whole
+batch: positions of separators by numpy, integers digit by digit over all records at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
+
+SEMICOLON, TAB, MINUS, ZERO = 0x3B, 0x09, 0x2D, 0x30
+# 18 digits always fit into 64 bits; a longer number is no integer of this benchmark.
+MAX_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class RawBytes:
+    """The bytes of a batch of values and where each value begins and ends in them."""
+
+    data: Bytes
+    start: Ints
+    stop: Ints
+    present: Bools
+
+    @classmethod
+    def of(cls, values: pa.Array) -> "RawBytes":
+        """The bytes behind an Arrow binary array; a null value is empty and not `present`."""
+        wide = pa.types.is_large_binary(values.type) or pa.types.is_large_string(values.type)
+        _, ends, data = values.buffers()
+        count = len(values)
+        bounds = np.zeros(count + 1, dtype=np.int64)
+        if ends is not None and count:
+            raw = np.frombuffer(ends, dtype=np.int64 if wide else np.int32)
+            bounds = raw[values.offset : values.offset + count + 1].astype(np.int64)
+        low, high = int(bounds[0]), int(bounds[-1])
+        content = np.frombuffer(data, dtype=np.uint8)[low:high] if high > low else _NOTHING
+        present = (
+            values.is_valid().to_numpy(zero_copy_only=False)
+            if values.null_count
+            else np.ones(count, dtype=np.bool_)
+        )
+        start, stop = bounds[:-1] - low, bounds[1:] - low
+        return cls(content, start, np.where(present, stop, start), present)
+
+
+_NOTHING = np.zeros(0, dtype=np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Values taken apart: where fields and columns begin and end, and which values have them all.
+
+    `has_fields`: there are enough semicolons; `has_columns`: and the line has the wanted number of
+    columns. Positions of a value that lacks them mean nothing.
+    """
+
+    raw: RawBytes
+    field_start: list[Ints]
+    field_stop: list[Ints]
+    line_start: Ints
+    first_tab: Ints
+    tabs: Ints
+    columns: int
+    has_fields: Bools
+    has_columns: Bools
+
+    def integer(self, number: int) -> tuple[Ints, Bools]:
+        """The integers of field `number` (from 0), and which of them are integers."""
+        found, good = integers(self.raw.data, self.field_start[number], self.field_stop[number])
+        return found, good & self.has_fields
+
+    def column(self, number: int) -> tuple[Ints, Bools]:
+        """The integers of column `number` (from 1) of the lines, and which are integers."""
+        start, stop = self.column_bounds(number)
+        found, good = integers(self.raw.data, start, stop)
+        return found, good & self.has_columns
+
+    def column_bounds(self, number: int) -> tuple[Ints, Ints]:
+        """Where column `number` (from 1) begins and ends."""
+        start = self.line_start if number == 1 else self._tab(number - 2) + 1
+        stop = self.raw.stop if number == self.columns else self._tab(number - 1)
+        return start, stop
+
+    def _tab(self, number: int) -> Ints:
+        if not len(self.tabs):
+            return np.zeros(len(self.first_tab), dtype=np.int64)
+        place = np.minimum(self.first_tab + number, len(self.tabs) - 1)
+        return self.tabs[place]
+
+
+def take_apart(raw: RawBytes, fields: int, columns: int) -> Fields:
+    """Find `fields` semicolon-ended fields and then `columns` tab-separated columns."""
+    semicolons = np.flatnonzero(raw.data == SEMICOLON)
+    first = np.searchsorted(semicolons, raw.start)
+    inside = np.searchsorted(semicolons, raw.stop) - first
+    has_fields = raw.present & (inside >= fields)
+    starts, stops = [], []
+    begin = raw.start
+    for number in range(fields):
+        place = np.minimum(first + number, max(len(semicolons) - 1, 0))
+        end = np.where(has_fields, semicolons[place] if len(semicolons) else 0, begin)
+        starts.append(begin)
+        stops.append(end)
+        begin = np.where(has_fields, end + 1, begin)
+    tabs = np.flatnonzero(raw.data == TAB)
+    first_tab = np.searchsorted(tabs, begin)
+    count = np.searchsorted(tabs, raw.stop) - first_tab
+    return Fields(
+        raw=raw,
+        field_start=starts,
+        field_stop=stops,
+        line_start=begin,
+        first_tab=first_tab,
+        tabs=tabs,
+        columns=columns,
+        has_fields=has_fields,
+        has_columns=has_fields & (count == columns - 1),
+    )
+
+
+def integers(data: Bytes, start: Ints, stop: Ints) -> tuple[Ints, Bools]:
+    """Decimal integers in `data[start:stop]`, each an optional minus and at most 18 digits.
+
+    Returns the numbers and which of them are integers; where one is not, its number is 0.
+    """
+    count = len(start)
+    found = np.zeros(count, dtype=np.int64)
+    if not len(data):
+        return found, np.zeros(count, dtype=np.bool_)
+    last = len(data) - 1
+    negative = (stop > start) & (data[np.clip(start, 0, last)] == MINUS)
+    digits = stop - start - negative
+    good = (digits >= 1) & (digits <= MAX_DIGITS)
+    power = 1
+    for place in range(int(digits[good].max()) if good.any() else 0):
+        here = good & (place < digits)
+        byte = data[np.clip(stop - 1 - place, 0, last)]
+        digit = byte.astype(np.int64) - ZERO
+        good &= ~here | ((digit >= 0) & (digit <= 9))
+        found += np.where(here, digit * power, 0)
+        power *= 10
+    found = np.where(negative, -found, found)
+    return np.where(good, found, 0), good
+
+
+def is_utf8(values: pa.Array, raw: RawBytes) -> Bools:
+    """Which values are UTF-8; only those with bytes beyond ASCII are looked at one by one."""
+    good: Bools = raw.present.copy()
+    if not len(raw.data) or int(raw.data.max()) < 0x80:
+        return good
+    high = np.flatnonzero(raw.data >= 0x80)
+    suspects = np.flatnonzero(np.searchsorted(high, raw.stop) > np.searchsorted(high, raw.start))
+    for index in suspects:
+        good[index] &= _decodes(values[int(index)].as_py())
+    return good
+
+
+def _decodes(value: bytes | None) -> bool:
+    if value is None:
+        return False
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def text(value: bytes | None, limit: int = 2_000) -> str | None:
+    """A value as a witness shows it: what is not UTF-8 escaped, what is gigantic cut."""
+    if value is None:
+        return None
+    shown = value[: limit + 1].decode("utf-8", "backslashreplace")
+    return shown if len(shown) <= limit else shown[:limit] + "…"

@@ -1,0 +1,210 @@
+"""The source streams as columns: what the oracles compute from.
+
+A record is *well-formed* if it is UTF-8 and reads `<id>;<due_ms>;<line>` with the right number of
+columns, and the columns that queries use are integers. Anything else is malformed: it is counted,
+shown, and no query but identity answers it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from validator.batches import Batch
+from validator.evidence import Evidence
+from validator.records import Bools, Ints, RawBytes, is_utf8, take_apart
+from validator.topics import Topic, TopicBuilder, TopicFile, read_batches
+
+SENSOR_COLUMNS = 57
+MF01, MF02, MF03, WORKPLACE = 3, 4, 5, 57
+PRODUCTION_COLUMNS = 4
+SHOWN_MALFORMED = 5
+
+Columns = dict[str, Any]
+# Which records of a batch must keep their value for the oracle.
+Keeps = Callable[[Columns], Bools]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """All records of one source stream, as columns of equal length.
+
+    Always there: `id`, `due_ms`, `has_id`, `has_due`, `well_formed`. A sensor stream adds
+    `workplace`, `has_identity` (id and workplace can be read, whatever else is wrong), `mf01`,
+    `mf02`, `mf03`; production times add `o_id`, `ol_number`, `pol_number`, `is_end`.
+    Values are held for the rows in `kept` only.
+    """
+
+    number: int
+    topic: Topic
+    columns: Columns
+    kept: Ints
+    kept_values: pa.ChunkedArray
+    malformed_rows: Ints
+    malformed_values: list[bytes | None]
+
+    def __len__(self) -> int:
+        return len(self.topic)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[name]
+
+    @property
+    def malformed(self) -> int:
+        """How many records are malformed."""
+        return int(len(self) - self.columns["well_formed"].sum())
+
+
+def sensor_columns(values: pa.Array) -> Columns:
+    """Take sensor records apart."""
+    raw = RawBytes.of(values)
+    fields = take_apart(raw, fields=2, columns=SENSOR_COLUMNS)
+    number, has_id = fields.integer(0)
+    has_id &= number >= 0
+    due_ms, has_due = fields.integer(1)
+    workplace, has_workplace = fields.column(WORKPLACE)
+    good = has_id & has_due & has_workplace & is_utf8(values, raw)
+    measured = {}
+    for name, place in (("mf01", MF01), ("mf02", MF02), ("mf03", MF03)):
+        measured[name], is_integer = fields.column(place)
+        good &= is_integer
+    return {
+        "id": number,
+        "due_ms": due_ms,
+        "has_id": has_id,
+        "has_due": has_id & has_due,
+        "workplace": workplace,
+        "has_identity": has_id & has_workplace,
+        "well_formed": good,
+        **measured,
+    }
+
+
+def production_columns(values: pa.Array) -> Columns:
+    """Take production times apart."""
+    raw = RawBytes.of(values)
+    fields = take_apart(raw, fields=2, columns=PRODUCTION_COLUMNS)
+    number, has_id = fields.integer(0)
+    has_id &= number >= 0
+    due_ms, has_due = fields.integer(1)
+    good = has_id & has_due & is_utf8(values, raw)
+    keys = {}
+    for place, name in enumerate(("o_id", "ol_number", "pol_number", "is_end"), start=1):
+        keys[name], is_integer = fields.column(place)
+        good &= is_integer
+    good &= (keys["is_end"] == 0) | (keys["is_end"] == 1)
+    return {
+        "id": number,
+        "due_ms": due_ms,
+        "has_id": has_id,
+        "has_due": has_id & has_due,
+        "well_formed": good,
+        **keys,
+    }
+
+
+def read_stream(number: int, file: TopicFile, keeps: Keeps) -> Stream:
+    """Read a source stream; `keeps` says which values the oracle will ask for."""
+    take = production_columns if number == 3 else sensor_columns
+    evidence = Evidence(file.shown)
+    builder = _StreamBuilder(TopicBuilder(file, evidence))
+    for batch in read_batches(file, evidence):
+        builder.add(batch, take(batch.value), keeps)
+    if not builder.parts:
+        nothing = pa.array([], type=pa.binary())
+        builder.parts.append(take(nothing))
+    return builder.finish(number)
+
+
+@dataclass(slots=True)
+class _StreamBuilder:
+    topic: TopicBuilder
+    parts: list[Columns] = field(default_factory=list)
+    kept: list[Ints] = field(default_factory=list)
+    kept_values: list[pa.Array] = field(default_factory=list)
+    malformed: list[tuple[int, bytes | None]] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, batch: Batch, columns: Columns, keeps: Keeps) -> None:
+        self.topic.add(batch)
+        self.parts.append(columns)
+        wanted = keeps(columns)
+        self.kept.append(np.flatnonzero(wanted) + self.count)
+        self.kept_values.append(
+            batch.value if wanted.all() else batch.value.filter(pa.array(wanted))
+        )
+        room = SHOWN_MALFORMED - len(self.malformed)
+        for row in np.flatnonzero(~columns["well_formed"])[:room]:
+            self.malformed.append((self.count + int(row), batch.value[int(row)].as_py()))
+        self.count += len(batch)
+
+    def finish(self, number: int) -> Stream:
+        topic, keep = self.topic.finish()
+        columns = {
+            name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]
+        }
+        self.parts.clear()
+        kept = np.concatenate([np.zeros(0, dtype=np.int64), *self.kept])
+        values = pa.chunked_array(self.kept_values, type=pa.binary())
+        malformed = self.malformed
+        if keep is not None:
+            columns = {name: column[keep] for name, column in columns.items()}
+            row_after = np.cumsum(keep) - 1
+            values = values.filter(pa.array(keep[kept]))
+            kept = row_after[kept[keep[kept]]]
+            malformed = [(int(row_after[row]), value) for row, value in malformed if keep[row]]
+        return Stream(
+            number=number,
+            topic=topic,
+            columns=columns,
+            kept=kept,
+            kept_values=values,
+            malformed_rows=np.array([row for row, _ in malformed], dtype=np.int64),
+            malformed_values=[value for _, value in malformed],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SentReport:
+    """What the sender's report says of one stream."""
+
+    handed: int | None = None
+    acknowledged: int | None = None
+    failed: int | None = None
+    stalls: int | None = None
+    asked_rate: float | None = None
+
+
+def check_ids(stream: Stream, report: SentReport | None) -> None:
+    """Add a problem where ids do not run 0..n-1 and nothing explains it.
+
+    A malformed record explains one id that is not there; the sender's report explains as many as it
+    failed to send. An id that occurs twice was delivered twice, which is no gap.
+    """
+    ids = np.unique(stream["id"][stream["well_formed"]])
+    evidence = stream.topic.evidence
+    if report is not None and report.acknowledged is not None:
+        captured = len(ids) + stream.malformed
+        if captured < report.acknowledged:
+            evidence.add(
+                f"the sender's report tells of {report.acknowledged:,} acknowledged records, the "
+                f"capture holds {captured:,}"
+            )
+    if not len(ids) or len(ids) == ids[-1] + 1:
+        return
+    absent = int(ids[-1]) + 1 - len(ids)
+    explained = stream.malformed
+    if report is not None:
+        explained += report.failed or 0
+    if absent > explained:
+        evidence.add(
+            f"{absent - explained:,} of the ids 0 to {ids[-1]} are missing, the first is "
+            f"{_first_absent(ids)}, and no sender's report explains it"
+        )
+
+
+def _first_absent(ids: Ints) -> int:
+    """The smallest number from 0 that is not in the rising `ids`."""
+    return int(np.argmax(ids != np.arange(len(ids)))) if ids[0] == 0 else 0

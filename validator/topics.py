@@ -1,0 +1,205 @@
+"""One captured topic: where its records are, and whether all of them are there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from validator.batches import Batch
+from validator.evidence import SHOWN_PER_FILE, Evidence
+from validator.jsonlines import read_json_lines
+from validator.parquetfile import PARQUET_MAGIC, read_parquet
+from validator.records import Bools, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What somebody declared about a topic file; None and empty where nobody did.
+
+    `complete`: the range was read to its end, so that an offset without a record holds none.
+    `ranges`: partition to first offset and the offset after the last.
+    """
+
+    name: str | None = None
+    log_append_time: bool | None = None
+    complete: bool | None = None
+    transactional: bool = False
+    ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFile:
+    """A file that holds the records of one topic, and what is declared about it."""
+
+    role: str
+    path: Path
+    claim: Claim = Claim()
+
+    @property
+    def shown(self) -> str:
+        """How messages call the file."""
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Where every record of a topic is, in the order of the file; no offset occurs twice.
+
+    `stamped`: every timestamp is the broker's LogAppendTime. `late_start`: the file begins after
+    offset 0 though nothing says that the topic does, so that what is absent may stand before it.
+    """
+
+    name: str
+    partition: Ints
+    offset: Ints
+    timestamp_ms: Ints
+    stamped: bool
+    transactional: bool
+    late_start: bool
+    backwards: int
+    evidence: Evidence
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+def read_batches(file: TopicFile, evidence: Evidence) -> Iterator[Batch]:
+    """The records of a topic file; its format is told by its content, not by its name."""
+    try:
+        with file.path.open("rb") as opened:
+            begin = opened.read(len(PARQUET_MAGIC))
+    except OSError as error:
+        evidence.add(f"cannot be read: {error.strerror or error}")
+        return
+    if begin == PARQUET_MAGIC:
+        yield from read_parquet(file.path, evidence)
+    elif not begin and file.path.suffix in {".parquet", ".gz"}:
+        evidence.add(f"torn: an empty file is no {file.path.suffix[1:]} file")
+    else:
+        yield from read_json_lines(file.path, evidence)
+
+
+@dataclass(slots=True)
+class TopicBuilder:
+    """Collects where the records of a topic are, batch by batch."""
+
+    file: TopicFile
+    evidence: Evidence
+    partition: list[Ints] = field(default_factory=list)
+    offset: list[Ints] = field(default_factory=list)
+    timestamp_ms: list[Ints] = field(default_factory=list)
+    stamped: bool = True
+    name: str | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Take note of one batch."""
+        self.partition.append(batch.partition)
+        self.offset.append(batch.offset)
+        self.timestamp_ms.append(batch.timestamp_ms)
+        self.stamped &= batch.stamped
+        self.name = self.name or batch.topic
+
+    def finish(self) -> tuple[Topic, Bools | None]:
+        """The topic, and which of the collected records it keeps (None: all of them)."""
+        partition, offset = _joined(self.partition), _joined(self.offset)
+        timestamp_ms = _joined(self.timestamp_ms)
+        order = _order(partition, offset)
+        keep = self._without_repeats(partition, offset, order)
+        if keep is not None:
+            partition, offset, timestamp_ms = partition[keep], offset[keep], timestamp_ms[keep]
+            order = _order(partition, offset)
+        claim = self.file.claim
+        declared = claim.log_append_time
+        late_start = check_offsets(partition, offset, order, claim, self.evidence)
+        topic = Topic(
+            name=claim.name or self.name or self.file.path.name,
+            partition=partition,
+            offset=offset,
+            timestamp_ms=timestamp_ms,
+            stamped=self.stamped and declared is not False,
+            transactional=claim.transactional,
+            late_start=late_start,
+            backwards=_backwards(partition, timestamp_ms, order),
+            evidence=self.evidence,
+        )
+        return topic, keep
+
+    def _without_repeats(self, partition: Ints, offset: Ints, order: Ints | None) -> Bools | None:
+        sorted_partition = partition if order is None else partition[order]
+        sorted_offset = offset if order is None else offset[order]
+        again = np.zeros(len(offset), dtype=np.bool_)
+        again[1:] = (np.diff(sorted_partition) == 0) & (np.diff(sorted_offset) == 0)
+        if not again.any():
+            return None
+        first = int(np.flatnonzero(again)[0])
+        self.evidence.add(
+            f"{int(again.sum()):,} offsets occur more than once, the first is partition "
+            f"{sorted_partition[first]} offset {sorted_offset[first]}: not the file of one topic"
+        )
+        keep = np.ones(len(offset), dtype=np.bool_)
+        keep[again if order is None else order[again]] = False
+        return keep
+
+
+def check_offsets(
+    partition: Ints, offset: Ints, order: Ints | None, claim: Claim, evidence: Evidence
+) -> bool:
+    """Add a problem for every offset range that should be there and is not.
+
+    Returns True where the file merely begins after offset 0 and nobody declared a range.
+    """
+    if claim.complete is False:
+        evidence.add("the capture says that this topic was not read completely")
+        return False
+    if claim.complete or claim.transactional:
+        return False
+    late = False
+    sorted_partition = partition if order is None else partition[order]
+    sorted_offset = offset if order is None else offset[order]
+    numbers, firsts = np.unique(sorted_partition, return_index=True)
+    bounds = [*firsts.tolist(), len(offset)]
+    found = {
+        int(number): sorted_offset[bounds[index] : bounds[index + 1]]
+        for index, number in enumerate(numbers)
+    }
+    for number in sorted(found.keys() | claim.ranges.keys()):
+        offsets = found.get(number, sorted_offset[:0])
+        begin, end = claim.ranges.get(number, (None, None))
+        if not len(offsets):
+            if begin is not None and end is not None and begin < end:
+                evidence.add(_gap(number, begin, end))
+            continue
+        if begin is not None and begin < offsets[0]:
+            evidence.add(_gap(number, begin, int(offsets[0])))
+        late |= begin is None and int(offsets[0]) > 0
+        jumps = np.flatnonzero(np.diff(offsets) > 1)
+        for jump in jumps[:SHOWN_PER_FILE]:
+            evidence.add(_gap(number, int(offsets[jump]) + 1, int(offsets[jump + 1])))
+        evidence.more += len(jumps[SHOWN_PER_FILE:])
+        if end is not None and offsets[-1] + 1 < end:
+            evidence.add(_gap(number, int(offsets[-1]) + 1, end))
+    return late
+
+
+def _gap(partition: int, begin: int, end: int) -> str:
+    which = f"offset {begin} is" if end - begin == 1 else f"offsets {begin} to {end - 1} are"
+    return f"partition {partition}: {which} missing"
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _order(partition: Ints, offset: Ints) -> Ints | None:
+    """The order of the topic, or None where the file already has it."""
+    rising = np.diff(partition) > 0
+    rising |= (np.diff(partition) == 0) & (np.diff(offset) > 0)
+    return None if rising.all() else np.lexsort((offset, partition))
+
+
+def _backwards(partition: Ints, timestamp_ms: Ints, order: Ints | None) -> int:
+    """How often a record is stamped before the one in front of it in its partition."""
+    sorted_partition = partition if order is None else partition[order]
+    stamps = timestamp_ms if order is None else timestamp_ms[order]
+    return int(((np.diff(sorted_partition) == 0) & (np.diff(stamps) < 0)).sum())
