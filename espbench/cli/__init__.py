@@ -78,7 +78,8 @@ def main() -> NoReturn:
         _say(error.line(), verbose=verbose)
         sys.exit(int(error.exit_code))
     except typer.TyperException as error:
-        _say(f"{error.format_message()}; see {_command()} --help", verbose=False)
+        if error.format_message():  # empty where no command was named and the help was shown
+            _say(f"{error.format_message().rstrip('.')}; see {_command()} --help", verbose=False)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted", verbose=False)
@@ -98,7 +99,12 @@ def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _command() -> str:
-    words = [word for word in sys.argv[1:2] if not word.startswith("-")]
+    known = {
+        command.name or command.callback.__name__
+        for command in app.registered_commands
+        if command.callback
+    }
+    words = [word for word in sys.argv[1:2] if word in known]
     return " ".join(["espbench", *words])
 
 

@@ -1,0 +1,126 @@
+"""Execution modes: how Spark is triggered, what it needs for that, and who can run how."""
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from espbench.errors import UsageError
+
+AUTO = "auto"
+# Spark refuses shorter ones. It is the time between checkpoints, not a latency: records are
+# answered one by one in between.
+SHORTEST_REAL_TIME_MS = 5_000
+
+
+class Engine(StrEnum):
+    """An execution mode of Spark Structured Streaming."""
+
+    MICRO_BATCH = "micro-batch"
+    REAL_TIME = "real-time"
+    AVAILABLE_NOW = "available-now"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one query is going to run: mode, master, and time between triggers."""
+
+    engine: Engine
+    master: str
+    trigger_ms: int
+
+    def trigger(self) -> dict[str, str | bool]:
+        """The arguments of Spark's `DataStreamWriter.trigger`."""
+        if self.engine is Engine.AVAILABLE_NOW:
+            return {"availableNow": True}
+        name = "realTime" if self.engine is Engine.REAL_TIME else "processingTime"
+        return {name: f"{self.trigger_ms} milliseconds"}
+
+    @property
+    def output_mode(self) -> str:
+        """Real-time mode knows updates only; for stateless queries both mean the same."""
+        return "update" if self.engine is Engine.REAL_TIME else "append"
+
+
+def choose(
+    asked: str,
+    able: Iterable[Engine],
+    *,
+    query: str,
+    master: str,
+    partitions: int,
+    trigger_ms: int | None = None,
+) -> Plan:
+    """Decide how to run; `able` are the query's modes, fastest first, `partitions` its sources'.
+
+    Raises `UsageError` for what Spark could not run, before anything is started.
+    """
+    modes = tuple(able)
+    if asked == AUTO:
+        engine = next(
+            mode for mode in modes if _obstacle(mode, master, partitions, trigger_ms) is None
+        )
+    else:
+        engine = _parse(asked)
+        if engine not in modes:
+            raise UsageError(
+                f"{query} cannot run in the mode {engine}",
+                f"use one of: {', '.join([AUTO, *modes])}",
+            )
+        if obstacle := _obstacle(engine, master, partitions, trigger_ms):
+            raise UsageError(*obstacle)
+    shortest = SHORTEST_REAL_TIME_MS if engine is Engine.REAL_TIME else 0
+    return Plan(engine, _master(engine, master, partitions), trigger_ms or shortest)
+
+
+def local_cores(master: str) -> int | None:
+    """The threads of a local master, None for a cluster (or for `local[*]`: as many as needed)."""
+    if master == "local":
+        return 1
+    found = re.fullmatch(r"local\[(\d+)(?:,\s*\d+)?\]", master)
+    return int(found.group(1)) if found else None
+
+
+def is_local(master: str) -> bool:
+    """Whether everything runs inside the driver's process."""
+    return master == "local" or master.startswith("local[")
+
+
+def _parse(text: str) -> Engine:
+    try:
+        return Engine(text)
+    except ValueError as error:
+        known = ", ".join([AUTO, *Engine])
+        raise UsageError(f"there is no engine {text!r}", f"the engines are: {known}") from error
+
+
+def _obstacle(
+    engine: Engine, master: str, partitions: int, trigger_ms: int | None
+) -> tuple[str, str] | None:
+    """Why Spark could not run like this, and what to do; None where nothing stands against it."""
+    if engine is Engine.AVAILABLE_NOW and trigger_ms is not None:
+        return "available-now runs once and has no interval", "leave out --trigger-ms"
+    if engine is not Engine.REAL_TIME:
+        return None
+    if trigger_ms is not None and trigger_ms < SHORTEST_REAL_TIME_MS:
+        return (
+            f"--trigger-ms {trigger_ms} is too short for real-time mode's checkpoints",
+            f"use {SHORTEST_REAL_TIME_MS} or more; answers do not wait for it",
+        )
+    cores = local_cores(master)
+    if cores is not None and cores < partitions:
+        return (
+            f"real-time mode needs a core per partition ({partitions}), {master} has {cores}",
+            f"use --master local[{partitions}] or --engine micro-batch",
+        )
+    return None
+
+
+def _master(engine: Engine, master: str, partitions: int) -> str:
+    """With `local[*]` the number of threads is ours; waiting tasks need a thread, not a core."""
+    if master != "local[*]":
+        return master
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    needed = partitions if engine is Engine.REAL_TIME else 1
+    return f"local[{max(cores or 1, needed)}]"

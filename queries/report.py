@@ -1,0 +1,95 @@
+"""What is kept of one execution of a query, and how files come into being."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from espbench.errors import MachineError
+from espbench.paths import make_dir
+from queries.progress import Totals
+
+FORMAT = "espbench-query/1"
+
+
+@dataclass(slots=True)
+class Report:
+    """One execution; times are epoch milliseconds, None for what was never reached.
+
+    `reason` is why it stopped: drained, idle, finished, interrupted, failed.
+    """
+
+    query: str
+    run: str
+    engine: str
+    master: str
+    trigger_ms: int
+    guarantee: str
+    topics: dict[str, str]
+    progress_file: Path
+    log_file: Path
+    checkpoint: Path
+    settings: dict[str, str] = field(default_factory=dict)
+    source_options: dict[str, str] = field(default_factory=dict)
+    sink_options: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    started_ms: int | None = None
+    ready_ms: int | None = None
+    stopped_ms: int | None = None
+    reason: str | None = None
+    error: str | None = None
+    totals: Totals = field(default_factory=Totals)
+
+    def document(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {
+            "format": FORMAT,
+            "query": self.query,
+            "run": self.run,
+            "engine": self.engine,
+            "master": self.master,
+            "trigger_ms": self.trigger_ms,
+            "guarantee": self.guarantee,
+            "topics": self.topics,
+            "started_ms": self.started_ms,
+            "ready_ms": self.ready_ms,
+            "stopped_ms": self.stopped_ms,
+            "reason": self.reason,
+            "error": self.error,
+            "batches": self.totals.batches,
+            "input_rows": self.totals.input_rows,
+            "malformed": self.totals.malformed,
+            "first_malformed": self.totals.first_malformed,
+            "answered": {
+                topic: {str(partition): end for partition, end in sorted(ends.items())}
+                for topic, ends in self.totals.answered.items()
+            },
+            "progress_file": str(self.progress_file),
+            "log_file": str(self.log_file),
+            "checkpoint": str(self.checkpoint),
+            "settings": self.settings,
+            "source_options": self.source_options,
+            "sink_options": self.sink_options,
+            "versions": self.versions,
+        }
+
+
+def python_versions() -> dict[str, str]:
+    """The versions of the packages behind a query."""
+    return {"espbench": version("espbench"), "pyspark": version("pyspark")}
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a file that appears all at once, or not at all."""
+    make_dir(path.parent)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise MachineError(
+            f"cannot write {path}: {error.strerror}", "check permissions and disk"
+        ) from error

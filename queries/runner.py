@@ -1,0 +1,243 @@
+"""The life of one query: start, become ready, go on until it is time to stop, leave nothing."""
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from espbench.errors import EspbenchError, Interrupted, ServiceError
+from espbench.logs import LOGGER
+from espbench.timestamps import now_ms
+from queries.bounded import bounded
+from queries.checkpoint import claimed
+from queries.definition import Definition, Inputs
+from queries.drain import Finish
+from queries.engine import Engine, Plan
+from queries.progress import Listener, ProgressLog, committed_offsets
+from queries.report import Report, python_versions, write_json
+from queries.session import (
+    STOP_TIMEOUT_S,
+    Places,
+    Session,
+    first_line,
+    sink_options,
+    source_options,
+    spark_failures,
+    spark_session,
+)
+from queries.source import read_stream
+from queries.watch import BrokerWatch
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+POLL_S = 0.05
+# What a killed JVM needs until its process is gone and its connections are reset.
+DEATH_S = 3.0
+WAITING = "Waiting for data to arrive"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one execution needs; `topics` by role, `ask_broker` raises where none answers."""
+
+    definition: Definition
+    topics: Mapping[str, str]
+    bootstrap_servers: str
+    ask_broker: Callable[[], object]
+    plan: Plan
+    places: Places
+    checkpoint: Path
+    jars: Sequence[Path]
+    java_home: Path
+    driver_memory: str
+    finish: Finish
+    ready_file: Path | None = None
+
+
+def run_query(job: Job, report: Report) -> None:
+    """Run until the job is finished; `report` is filled in, whatever happens.
+
+    Raises `Interrupted` on SIGTERM or Ctrl-C, `ServiceError` where Spark or the broker fails.
+    """
+    report.started_ms = now_ms()
+    try:
+        with claimed(job.checkpoint, job.definition.query, job.topics) as lock:
+            _run(job, report, lock)
+    except (Interrupted, KeyboardInterrupt):
+        report.reason = "interrupted"
+        raise
+    except EspbenchError as error:
+        report.reason, report.error = "failed", error.line()
+        raise
+    except BaseException as error:
+        report.reason, report.error = "failed", f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        report.stopped_ms = now_ms()
+
+
+def _run(job: Job, report: Report, lock: int) -> None:
+    # py4j logs every connection that a dying JVM resets; our own error says it once.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    log = ProgressLog(report.progress_file, committed_offsets(job.checkpoint))
+    report.totals = log.totals
+    name = job.definition.query.name
+    LOGGER.info("%s: starting Spark (%s, %s)", name, job.plan.engine, job.plan.master)
+    try:
+        with spark_session(
+            job.plan,
+            job.places,
+            job.jars,
+            java_home=job.java_home,
+            driver_memory=job.driver_memory,
+            app_name=f"espbench {name}",
+            held_open=[lock],
+        ) as session:
+            report.settings = {each.name: each.value for each in session.settings}
+            with _signals() as stop_asked, BrokerWatch(job.ask_broker) as watch:
+                with _failures_explained(session, job):
+                    _note_versions(session, report)
+                    query = _start(session, job, report, log)
+                    _wait_until_ready(session, query, job, report, log, stop_asked)
+                report.reason = _follow(session, job, log, watch, stop_asked)
+                LOGGER.info("%s: %s, stopping", name, report.reason)
+                bounded(query.stop, STOP_TIMEOUT_S)
+            if report.reason == "interrupted":
+                raise Interrupted(f"{name} was stopped before its work was done")
+    finally:
+        log.close()
+
+
+def _start(session: Session, job: Job, report: Report, log: ProgressLog) -> "StreamingQuery":
+    query = job.definition.query
+    report.source_options = source_options(job.bootstrap_servers)
+    streams = {
+        number: read_stream(session.spark, report.source_options, job.topics[f"source-{number}"])
+        for number in query.streams
+    }
+    report.sink_options = sink_options(job.bootstrap_servers, job.topics["sink"])
+    listener: Any = Listener(log)
+    session.spark.streams.addListener(listener)
+    trigger: Any = job.plan.trigger()
+    return (
+        job.definition.answers(Inputs(streams))
+        .writeStream.queryName(query.name)
+        .format("kafka")
+        .options(**report.sink_options)
+        .option("checkpointLocation", str(job.checkpoint))
+        .outputMode(job.plan.output_mode)
+        .trigger(**trigger)
+        .start()
+    )
+
+
+def _wait_until_ready(
+    session: Session,
+    query: "StreamingQuery",
+    job: Job,
+    report: Report,
+    log: ProgressLog,
+    stop_asked: threading.Event,
+) -> None:
+    """Return once the query consumes, or has ended, or is to be stopped."""
+    while not _is_consuming(session, query, job, log):
+        if log.terminated.is_set() or session.death() or stop_asked.wait(POLL_S):
+            return
+    report.ready_ms = now_ms()
+    log.begin_silence()
+    LOGGER.info("%s: ready", job.definition.query.name)
+    if job.ready_file:
+        document = {"ready_ms": report.ready_ms, "driver_pid": session.driver.pid}
+        write_json(job.ready_file, document)
+
+
+def _is_consuming(session: Session, query: "StreamingQuery", job: Job, log: ProgressLog) -> bool:
+    if log.totals.batches or job.plan.engine is Engine.AVAILABLE_NOW:
+        return True
+    if job.plan.engine is Engine.REAL_TIME:
+        # Its first batch lasts until the first checkpoint; what counts is that its tasks run.
+        tracker = session.spark.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+        return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)
+    return bool(query.status["message"] == WAITING)
+
+
+def _follow(
+    session: Session,
+    job: Job,
+    log: ProgressLog,
+    watch: BrokerWatch,
+    stop_asked: threading.Event,
+) -> str:
+    """Wait for the first reason to stop; asks nothing of the JVM, so nothing can hang."""
+    while not stop_asked.wait(POLL_S):
+        if death := session.death():
+            raise _driver_died(session, job, death)
+        if watch.failure:
+            raise watch.failure
+        if log.terminated.is_set():
+            if log.failure is None:
+                return "finished"
+            raise _query_failed(log.failure, job)
+        if reason := job.finish.reached(log):
+            return reason
+    return "interrupted"
+
+
+@contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """SIGTERM and Ctrl-C as an event: raised in the midst of a call, they would break py4j."""
+    asked = threading.Event()
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise Interrupted(f"stopped by {signal.Signals(number).name} for the second time")
+        asked.set()
+
+    saved = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield asked
+    finally:
+        for number, handler in saved.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _failures_explained(session: Session, job: Job) -> Iterator[None]:
+    try:
+        yield
+    except spark_failures() as error:
+        waiting = threading.Event()
+        for _ in range(int(DEATH_S / POLL_S)):
+            if death := session.death():
+                raise _driver_died(session, job, death) from error
+            waiting.wait(POLL_S)
+        raise _query_failed(str(error), job) from error
+
+
+def _driver_died(session: Session, job: Job, death: str) -> ServiceError:
+    return ServiceError(
+        f"the Spark driver (Java, pid {session.driver.pid}) {death}",
+        f"its log is {job.places.log}; started again, the query goes on from its checkpoint",
+    )
+
+
+def _query_failed(text: str, job: Job) -> ServiceError:
+    causes = [line.strip() for line in text.splitlines() if line.startswith("Caused by:")]
+    cause = causes[-1].removeprefix("Caused by: ") if causes else first_line(text)
+    return ServiceError(f"Spark gave up the query: {cause[:500]}", f"its log is {job.places.log}")
+
+
+def _note_versions(session: Session, report: Report) -> None:
+    jvm: Any = session.spark.sparkContext._jvm  # noqa: SLF001 - the only way to Java's properties
+    report.versions = {
+        **python_versions(),
+        "spark": session.spark.version,
+        "java": str(jvm.System.getProperty("java.version")),
+    }
