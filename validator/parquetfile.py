@@ -11,7 +11,7 @@ from validator.batches import Batch, numbers
 from validator.evidence import Evidence
 
 PARQUET_MAGIC = b"PAR1"
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 13
 COLUMNS = ("partition", "offset", "timestamp_ms", "key", "value")
 REQUIRED = ("partition", "offset", "timestamp_ms", "value")
 

@@ -116,6 +116,8 @@ def _codes(case: Case) -> tuple[Ints, Ints]:
 def _of_input(case: Case, column: Callable[[Stream], Any]) -> Ints:
     """A column of the expected outputs' inputs."""
     expected = case.expected
+    if len(case.streams) == 1:
+        return np.asarray(column(case.streams[0])[expected.row], dtype=np.int64)
     found = np.zeros(len(expected), dtype=np.int64)
     for place, stream in enumerate(case.streams):
         here = expected.source == place
@@ -157,10 +159,12 @@ def _decide(case: Case, found: Matching, outcome: Outcome) -> None:
     (outcome.hold_against if certain else outcome.leave_open)("wrong", counts["wrong"])
 
     extra = np.flatnonzero(found.kind == EXTRA)
-    impossible = ~case.plausible[extra]
-    if not case.every_input_counts:
-        impossible |= _input_is_known(case, extra)
-    surely = len(extra) if source_whole else int(impossible.sum())
+    surely = len(extra)
+    if surely and not source_whole:
+        impossible = ~case.plausible[extra]
+        if not case.every_input_counts:
+            impossible |= _input_is_known(case, extra)
+        surely = int(impossible.sum())
     outcome.hold_against("extra", surely)
     outcome.leave_open("extra", len(extra) - surely)
 

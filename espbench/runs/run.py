@@ -7,9 +7,10 @@ named when it happens and not as the time-out of some other part.
 """
 
 import os
+import shutil
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ from espbench.logs import LOGGER
 from espbench.names import Query, run_of
 from espbench.paths import write_atomically
 from espbench.runs import children
-from espbench.runs.children import Child
+from espbench.runs.children import Child, StepFailedError
 from espbench.runs.machine import machine, versions
 from espbench.runs.store import RunDir
 from espbench.services.endpoints import parse_database_url
@@ -124,7 +125,7 @@ def run_benchmark(
             data = run.call("datagen", ["datagen", "--json"]).document()
             run.call("load", ["load", "--json"])
             for query in queries:
-                verdict = _run_query(run, query, Path(data["directory"]), cleanup)
+                verdict = _run_query(run, query, Path(data["directory"]))
                 run_dir.document["queries"].append(verdict)
                 run_dir.save()
                 run_dir.write_summary()
@@ -193,7 +194,12 @@ def _stop_service(service: Service) -> None:
         LOGGER.info("%s stopped", service.name)
 
 
-def _run_query(run: Run, query: Query, data: Path, cleanup: ExitStack) -> dict[str, Any]:
+def _run_query(run: Run, query: Query, data: Path) -> dict[str, Any]:
+    with ExitStack() as cleanup:
+        return _judged(run, query, data, cleanup)
+
+
+def _judged(run: Run, query: Query, data: Path, cleanup: ExitStack) -> dict[str, Any]:
     topic_run = run_of(run.run_id, query)
     names = ["--run", topic_run]
     ready, sent, answered = (
@@ -201,23 +207,36 @@ def _run_query(run: Run, query: Query, data: Path, cleanup: ExitStack) -> dict[s
         for what in ("ready", "sender", "query")
     )
     run.call("topics", ["topics", "create", *names, "--queries", query.name, "--json"], query)
+    cleanup.callback(_delete_topics, run, query, names)
     if query.tables:
         run.call("reset", ["load", "--reset", "--json"], query)
     arguments = ["query", query.name, *names, "--ready-file", str(ready), "--until", str(sent)]
     child = run.start("query", [*arguments, "--out", str(answered), "--json"], query)
-    cleanup.callback(child.stop)
     run.query_child = child
+    cleanup.callback(_end_query, run, child)
     _wait_for_file(run, ready, query)
     streams = [f"--stream={stream}={_stream_file(data, stream)}" for stream in query.streams]
     run.call("send", ["send", *names, *streams, "--out", str(sent), "--json"], query)
     _drain(run, child, query)
-    run.query_child = None
     arguments = ["capture", *names, "--query", query.name, "--sender-report", str(sent), "--json"]
     run.call("capture", [*arguments, "--out", str(run.run_dir.capture(query))], query)
     arguments = ["validate", str(run.run_dir.capture(query)), "--out", str(run.run_dir.root)]
     verdict = run.call("validate", [*arguments, "--json"], query).document()
-    run.call("topics-delete", ["topics", "delete", *names, "--json"], query)
+    if not run.settings.keep_captures:
+        shutil.rmtree(run.run_dir.capture(query))
     return verdict
+
+
+def _end_query(run: Run, child: Child) -> None:
+    run.query_child = None
+    child.stop()
+
+
+def _delete_topics(run: Run, query: Query, names: list[str]) -> None:
+    """Delete what the run made, if the broker still lives; a failed run is already explained."""
+    if all(record.process() for _, record in run.watched):
+        with suppress(StepFailedError):
+            run.call("topics-delete", ["topics", "delete", *names, "--json"], query)
 
 
 def _wait_for_file(run: Run, ready: Path, query: Query) -> None:
