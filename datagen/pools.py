@@ -4,11 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from faker import Faker
-from faker.config import AVAILABLE_LOCALES
-
 from datagen.randomness import Part, generator
-from espbench.errors import UsageError
+from espbench.errors import MissingExtra, UsageError
 
 DRAWS = 2_000
 
@@ -26,6 +23,12 @@ class Pools:
 @cache
 def make_pools(seed: int, locale: str) -> Pools:
     """Draw the pools; raises `UsageError` for a locale that Faker does not know."""
+    try:
+        # Worker processes sample pools and never draw them: they start sooner without Faker.
+        from faker import Faker  # noqa: PLC0415 - as said
+        from faker.config import AVAILABLE_LOCALES  # noqa: PLC0415 - likewise
+    except ModuleNotFoundError as error:
+        raise MissingExtra(str(error.name), "datagen") from error
     if locale not in AVAILABLE_LOCALES:
         raise UsageError(
             f"there is no locale {locale!r}", "use one of Faker's, as in --locale en_US or de_DE"

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import islice
 
 from datagen import plan
@@ -37,13 +38,17 @@ def rendered(
     with ProcessPoolExecutor(
         workers, mp_context=context, initializer=_start, initargs=(parameters, pools)
     ) as executor:
-        waiting: deque[Future[plan.Rendered]] = deque(
-            executor.submit(_render, block) for block in islice(queue, 2 * workers)
-        )
+        waiting: deque[Future[plan.Rendered]] = deque()
+
+        def submit(count: int) -> None:
+            with _sigint_blocked():
+                waiting.extend(executor.submit(_render, block) for block in islice(queue, count))
+
         try:
+            submit(2 * workers)
             while waiting:
                 result = waiting.popleft().result()
-                waiting.extend(executor.submit(_render, block) for block in islice(queue, 1))
+                submit(1)
                 yield result
         except BrokenProcessPool as error:
             raise MachineError(
@@ -54,10 +59,21 @@ def rendered(
             executor.shutdown(wait=True, cancel_futures=True)
 
 
+@contextmanager
+def _sigint_blocked() -> Iterator[None]:
+    """Processes that start in here never get Ctrl-C: the parent alone decides what it means.
+
+    In the parent itself it only comes a moment later.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start(parameters: Parameters, pools: Pools) -> None:
     global _given  # noqa: PLW0603 - a worker process is given its work once
-    # Ctrl-C reaches the whole group; the parent alone decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _given = parameters, pools

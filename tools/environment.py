@@ -76,7 +76,7 @@ def moved() -> bool:
 def locked_lines(names: tuple[str, ...]) -> str:
     """The entries of the lock file for these packages, with their hashes."""
     text = LOCK.read_text(encoding="utf-8")
-    entries = re.findall(r"^[A-Za-z0-9][^\n]*(?:\\\n[^\n]*)*", text, flags=re.MULTILINE)
+    entries = re.findall(r"^[A-Za-z0-9](?:[^\n]*\\\n)*[^\n]*", text, flags=re.MULTILINE)
     return "\n".join(entry for entry in entries if entry.split("==")[0] in names) + "\n"
 
 

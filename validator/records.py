@@ -131,23 +131,40 @@ def integers(data: Bytes, start: Ints, stop: Ints) -> tuple[Ints, Bools]:
     Returns the numbers and which of them are integers; where one is not, its number is 0.
     """
     count = len(start)
-    found = np.zeros(count, dtype=np.int64)
-    if not len(data):
-        return found, np.zeros(count, dtype=np.bool_)
-    last = len(data) - 1
-    negative = (stop > start) & (data[np.clip(start, 0, last)] == MINUS)
-    digits = stop - start - negative
-    good = (digits >= 1) & (digits <= MAX_DIGITS)
-    power = 1
-    for place in range(int(digits[good].max()) if good.any() else 0):
-        here = good & (place < digits)
-        byte = data[np.clip(stop - 1 - place, 0, last)]
-        digit = byte.astype(np.int64) - ZERO
-        good &= ~here | ((digit >= 0) & (digit <= 9))
-        found += np.where(here, digit * power, 0)
+    found, good = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_)
+    rows = np.flatnonzero(stop > start)
+    if not len(rows):
+        return found, good
+    negative = data[start[rows]] == MINUS
+    digits = (stop - start)[rows] - negative
+    fits = (digits >= 1) & (digits <= MAX_DIGITS)
+    if not fits.all():
+        rows, negative, digits = rows[fits], negative[fits], digits[fits]
+    numbers, right = _digits(data, stop[rows], digits)
+    found[rows] = np.where(right, np.where(negative, -numbers, numbers), 0)
+    good[rows] = right
+    return found, good
+
+
+def _digits(data: Bytes, stop: Ints, count: Ints) -> tuple[Ints, Bools]:
+    """Numbers of `count` digits that end before `stop`, and where all of these are digits."""
+    numbers = np.zeros(len(stop), dtype=np.int64)
+    right = np.ones(len(stop), dtype=np.bool_)
+    if not len(stop):
+        return numbers, right
+    shortest, power = int(count.min()), 1
+    for place in range(int(count.max())):
+        if place < shortest:
+            digit = data[stop - (1 + place)] - np.uint8(ZERO)
+            right &= digit <= 9
+            numbers += digit.astype(np.int64) * power
+        else:
+            longer = np.flatnonzero(count > place)
+            digit = data[stop[longer] - (1 + place)] - np.uint8(ZERO)
+            right[longer] &= digit <= 9
+            numbers[longer] += digit.astype(np.int64) * power
         power *= 10
-    found = np.where(negative, -found, found)
-    return np.where(good, found, 0), good
+    return numbers, right
 
 
 def is_utf8(values: pa.Array, raw: RawBytes) -> Bools:

@@ -7,7 +7,6 @@ import typer
 
 from espbench import logs
 from espbench.cli import context, options
-from espbench.errors import MissingExtra
 
 if TYPE_CHECKING:
     from datagen.generate import Outcome
@@ -78,12 +77,10 @@ def datagen(
             "data.downtimes": downtimes,
         },
     )
-    try:
-        from datagen import debs, plan
-        from datagen.generate import generate
-        from datagen.locate import data_directory, parameters_of
-    except ModuleNotFoundError as error:
-        raise MissingExtra(str(error.name), "datagen") from error
+    from datagen import debs, plan
+    from datagen.generate import generate
+    from datagen.locate import data_directory, parameters_of
+
     real = {stream: path for stream, path in ((1, sensor_1), (2, sensor_2)) if path}
     changes: dict[str, Any] = {"locale": locale}
     changes |= {f"sensor_{stream}": debs.fingerprint(path) for stream, path in real.items()}

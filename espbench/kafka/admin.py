@@ -10,6 +10,8 @@ from espbench.errors import ServiceError, UsageError
 from espbench.kafka import client
 
 TIMEOUT_S = 15.0
+# A broker that is there answers at once; one that is not should be missed soon.
+CONNECT_TIMEOUT_S = 5.0
 _POLL_S = 0.05
 
 # Set on the topic itself, whatever the broker's defaults are: the broker's clock is the only one
@@ -68,12 +70,12 @@ class KafkaAdmin:
             {"bootstrap.servers": bootstrap_servers, "client.id": "espbench-admin"},
             logger=client.logger(),
         )
-        metadata = self._metadata()
+        metadata = self._metadata(min(timeout_s, CONNECT_TIMEOUT_S))
         self.cluster_id = str(metadata.cluster_id)
 
     def names(self) -> frozenset[str]:
         """The names of all topics of the cluster."""
-        return frozenset(self._metadata().topics)
+        return frozenset(self._metadata(self._timeout_s).topics)
 
     def describe(self, names: Iterable[str]) -> dict[str, Topic]:
         """Name to description, of those among `names` that exist."""
@@ -219,9 +221,9 @@ class KafkaAdmin:
         except _Refused as refused:
             raise refused.as_error(f"cannot read the offsets of {topic.name}") from refused
 
-    def _metadata(self) -> Any:
+    def _metadata(self, timeout_s: float) -> Any:
         try:
-            return self._admin.list_topics(timeout=self._timeout_s)
+            return self._admin.list_topics(timeout=timeout_s)
         except self._library.KafkaException as error:
             raise client.unreachable(self.bootstrap_servers, client.reason(error)) from error
 

@@ -1,4 +1,8 @@
-"""kafka-python: the portable client, a tenth as fast: every record is Python's work."""
+"""kafka-python: the portable client, far slower: every record is Python's work.
+
+The library bounds no queue, so this module counts what is outstanding and refuses beyond
+`queue_records`. Its callbacks run in a thread of the library.
+"""
 
 import time
 from collections import Counter, defaultdict
@@ -11,10 +15,7 @@ from espbench.kafka import client as kafka
 from sender.clients import Tally
 from sender.settings import ProducerSettings
 
-# How long a record may wait for room before the queue counts as full.
-_ROOM_MS = 1
 _STEP_S = 0.1
-_TYPICAL_RECORD_BYTES = 256
 
 
 class KafkaPythonClient:
@@ -23,12 +24,14 @@ class KafkaPythonClient:
     def __init__(self, bootstrap_servers: str, settings: ProducerSettings) -> None:
         try:
             from kafka import KafkaProducer  # noqa: PLC0415 - an extra
-            from kafka.errors import KafkaError, KafkaTimeoutError  # noqa: PLC0415 - likewise
+            from kafka.errors import KafkaError  # noqa: PLC0415 - likewise
         except ImportError as error:
             raise MissingExtra("kafka-python", "kafka") from error
         self._bootstrap_servers = bootstrap_servers
         self._kafka_error = KafkaError
-        self._full = KafkaTimeoutError
+        self._queue_records = settings.queue_records
+        self._handed_count = 0
+        self._settled_count = 0
         self._failed: defaultdict[str, Counter[int]] = defaultdict(Counter)
         self._handed: defaultdict[str, Counter[int]] = defaultdict(Counter)
         self._failure: str | None = None
@@ -50,19 +53,21 @@ class KafkaPythonClient:
                         raise kafka.unreachable(self._bootstrap_servers, _reason(error)) from error
 
     def hand(self, topic: str, partition: int, values: list[bytes]) -> int:
-        """Hand values over one by one, until the buffer is full."""
+        """Hand values over one by one, as many as the queue has room for."""
+        room = max(0, self._queue_records - (self._handed_count - self._settled_count))
         failed = partial(self._note_failure, topic, partition)
-        for position, value in enumerate(values):
+        taken = values[:room]
+        self._handed[topic][partition] += len(taken)
+        self._handed_count += len(taken)
+        for value in taken:
             try:
                 future = self._producer.send(topic, value, partition=partition)
-            except self._full:
-                return position
             except self._kafka_error as error:
                 failed(error)
             else:
+                future.add_callback(self._note_success)
                 future.add_errback(failed)
-            self._handed[topic][partition] += 1
-        return len(values)
+        return len(taken)
 
     def serve(self) -> None:
         """Nothing to do: a thread of the library works."""
@@ -88,7 +93,11 @@ class KafkaPythonClient:
         """Counts by partition."""
         return Tally(dict(self._handed[topic]), dict(self._failed[topic]), None)
 
+    def _note_success(self, _metadata: Any) -> None:
+        self._settled_count += 1
+
     def _note_failure(self, topic: str, partition: int, error: BaseException) -> None:
+        self._settled_count += 1
         self._failed[topic][partition] += 1
         self._failure = self._failure or _reason(error)
 
@@ -109,6 +118,6 @@ def _translated(bootstrap_servers: str, settings: ProducerSettings) -> dict[str,
         "compression_type": None if settings.compression == "none" else settings.compression,
         "request_timeout_ms": min(timeout_ms, 10_000),
         "delivery_timeout_ms": timeout_ms,
-        "buffer_memory": settings.queue_records * _TYPICAL_RECORD_BYTES,
-        "max_block_ms": _ROOM_MS,
+        "max_block_ms": min(timeout_ms, 10_000),
+        "bootstrap_timeout_ms": 10_000,
     }
