@@ -3,7 +3,7 @@
 Makes a capture per query (10,000 records a second and stream for 300 s by default), validates it in
 a process of its own and prints a table.
 
-    python benchmarks/validate_captures.py --queries q0,q3 [--seconds 300] [--rate 10000] [--dir DIR]
+    python benchmarks/validate_captures.py --queries q0,q3 [--seconds 300] [--rate 10000]
 """
 
 import argparse
@@ -30,6 +30,7 @@ BATCH = 500_000
 
 
 def main() -> None:
+    """Make, validate and tell."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--queries", default="q0,q3")
     parser.add_argument("--seconds", type=int, default=300)
@@ -67,10 +68,10 @@ def make_capture(directory: Path, query: Query, seconds: int, rate: int) -> None
     for stream in query.streams:
         lines, mf01, mf03 = _lines(stream)
         sources[stream] = (lines, mf01, mf03)
-        topics.append(_topic(directory, f"b-{stream}", f"source-{stream}", count))
+        topics.append(_topic(f"b-{stream}", f"source-{stream}", count))
         _write_source(directory / f"b-{stream}.parquet", lines, count, rate)
     answers = _write_sink(directory / "b-sink.parquet", query, sources[1], count, rate)
-    topics.append(_topic(directory, "b-sink", "sink", answers))
+    topics.append(_topic("b-sink", "sink", answers))
     document = {
         "format": "espbench-capture/1",
         "run": "benchmark",
@@ -90,7 +91,7 @@ def make_capture(directory: Path, query: Query, seconds: int, rate: int) -> None
     (directory / "capture.json").write_text(json.dumps(document), encoding="utf-8")
 
 
-def _topic(directory: Path, name: str, role: str, end: int) -> dict[str, Any]:
+def _topic(name: str, role: str, end: int) -> dict[str, Any]:
     return {
         "name": name,
         "role": role,

@@ -1,6 +1,7 @@
 """Making a data set: once, completely, or not at all."""
 
 import fcntl
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,6 @@ from espbench.errors import InputError, MachineError, UsageError
 from espbench.paths import make_dir
 
 _PARTIAL = ".partial"
-_LOCK = ".lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +133,10 @@ def _check_disk(directory: Path, parameters: Parameters) -> None:
 
 @contextmanager
 def _turn(directory: Path) -> Iterator[None]:
+    """Wait until no other process makes data in this directory; ends with the process."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        lock = (directory / _LOCK).open("w")
-    except OSError as error:
-        raise MachineError(
-            f"cannot write into {directory}: {error.strerror}", "check permissions and disk"
-        ) from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)

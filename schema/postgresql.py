@@ -17,6 +17,7 @@ from sqlalchemy import (
     Table,
     create_engine,
     func,
+    inspect,
     literal_column,
     select,
     text,
@@ -126,8 +127,7 @@ class PostgreSQL(Database):
 
     def ensure_schema(self, connection: Connection) -> None:
         """Make the schema unless it is there, which needs no right to create one."""
-        names = connection.dialect.get_schema_names(connection)
-        if self.address.schema_name not in names:
+        if self.address.schema_name not in inspect(connection).get_schema_names():
             connection.execute(CreateSchema(self.address.schema_name))
 
     def bulk_load(self, connection: Connection, target: Table, blocks: Iterable[bytes]) -> int:

@@ -10,6 +10,8 @@ import numpy.typing as npt
 _GROWTH = np.log(1.005)
 _BINS = 5_000  # up to e^25 µs, many hours
 _PERCENTILES = (50.0, 90.0, 99.0)
+# Small additions are kept until there are so many: counting has a price per call.
+_PENDING = 1_024
 
 
 class LatenessHistogram:
@@ -19,9 +21,19 @@ class LatenessHistogram:
         self._counts = np.zeros(_BINS, dtype=np.int64)
         self._highest_ns = np.zeros(_BINS, dtype=np.int64)
         self._max_ns: int | None = None
+        self._pending: list[npt.NDArray[np.int64]] = []
 
     def add(self, lateness_ns: npt.NDArray[np.int64]) -> None:
         """Count an array of values in nanoseconds."""
+        self._pending.append(lateness_ns)
+        if len(self._pending) >= _PENDING or len(lateness_ns) >= _PENDING:
+            self._count()
+
+    def _count(self) -> None:
+        if not self._pending:
+            return
+        lateness_ns = np.concatenate(self._pending)
+        self._pending.clear()
         if not len(lateness_ns):
             return
         values = np.maximum(lateness_ns, 0)
@@ -34,10 +46,12 @@ class LatenessHistogram:
     @property
     def n(self) -> int:
         """How many values were counted."""
+        self._count()
         return int(self._counts.sum())
 
     def percentile_ms(self, percent: float) -> float | None:
         """The value that `percent` of all values do not exceed, in milliseconds."""
+        self._count()
         if self._max_ns is None:
             return None
         cumulative = np.cumsum(self._counts)

@@ -1,11 +1,12 @@
 """Small made-up captures, record by record: for tests, examples and tries with other tools.
 
-Everything here is plain Python on purpose. It knows the specification by itself and uses none of the
-oracles, so that it can be held against them.
+Everything here is plain Python on purpose. It knows the specification by itself and uses none of
+the oracles, so that it can be held against them.
 """
 
 import gzip
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 START_MS = 1_700_000_000_000
+# The backslash first, which is in all the others.
+_SHORT = {b"\\": b"\\\\", b'"': b'\\"', b"\n": b"\\n", b"\r": b"\\r", b"\t": b"\\t"}
+_CONTROL = re.compile(rb"[\x00-\x1f]")
 LOG_APPEND, CREATE = "logappend", "create"
 TOPIC_SCHEMA = pa.schema(
     [
@@ -106,15 +110,10 @@ def _json_bytes(value: bytes | None) -> bytes:
     """A JSON string the way kcat writes it: bytes beyond ASCII stay as they are."""
     if value is None:
         return b"null"
-    escapes = {0x22: b'\\"', 0x5C: b"\\\\", 0x0A: b"\\n", 0x0D: b"\\r", 0x09: b"\\t"}
-    return (
-        b'"'
-        + b"".join(
-            escapes.get(byte) or (b"\\u%04x" % byte if byte < 0x20 else bytes([byte]))
-            for byte in value
-        )
-        + b'"'
-    )
+    shown = value
+    for byte, escape in _SHORT.items():
+        shown = shown.replace(byte, escape)
+    return b'"' + _CONTROL.sub(lambda found: b"\\u%04x" % found[0][0], shown) + b'"'
 
 
 def sensor_line(number: int, mf01: int, mf02: int, mf03: int, workplace: int = 1) -> str:
@@ -231,7 +230,7 @@ def write_capture(directory: Path, query: str, topics: dict[str, Topic], **chang
                 ],
             }
         )
-    document = {
+    document: dict[str, Any] = {
         "format": "espbench-capture/1",
         "run": "test",
         "query": query,

@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from espbench import __version__
+from espbench.cli.capture import capture
 from espbench.cli.config import config
 from espbench.cli.datagen import datagen
 from espbench.cli.doctor import doctor
@@ -57,6 +58,7 @@ for command in (
     load,
     send,
     query,
+    capture,
     config,
     validate,
 ):

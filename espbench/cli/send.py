@@ -36,6 +36,15 @@ def send(
             help="Records per second and stream; N=RATE for one stream only. Several allowed.",
         ),
     ] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--profile",
+            metavar="[N=]NAME[:KEY=VALUE,…]",
+            help="Load profile: constant (default), increasing, decreasing, cosine, random-walk, "
+            "steps, burst-at-start, periodic-bursts, csv. N=… for one stream only.",
+        ),
+    ] = None,
     duration: options.Duration = None,
     start_ms: Annotated[
         int | None,
@@ -101,6 +110,7 @@ def send(
     """
     files = _numbered("--stream", stream)
     rates = _rates(rate or [], files)
+    profiles = _per_stream("--profile", profile or [], files)
     settings = context.begin(
         config,
         quiet=quiet,
@@ -122,7 +132,7 @@ def send(
     request = sending.SendRequest(
         run=run,
         bootstrap_servers=broker_address(settings),
-        streams=_streams(settings, run, files, rates),
+        streams=_streams(settings, run, files, rates, profiles),
         duration_s=settings.load.duration,
         lateness_limit_ms=LATENESS_SHARE_OF_SLO * settings.slo.limit_ms,
         producer=ProducerSettings(
@@ -176,22 +186,27 @@ def _numbered(option: str, given: list[str]) -> dict[int, str]:
     return numbered
 
 
-def _rates(given: list[str], files: dict[int, str]) -> dict[int | None, float]:
-    """Rates by stream; the key None holds the rate of all others."""
-    single = _numbered("--rate", [text for text in given if "=" in text])
-    texts: dict[int | None, str] = dict(single.items())
-    common = [text for text in given if "=" not in text]
+def _per_stream(option: str, given: list[str], files: dict[int, str]) -> dict[int | None, str]:
+    """Values by stream; the key None holds the value of all others."""
+    is_numbered = [text[:2] in {"1=", "2=", "3="} for text in given]
+    single = _numbered(option, [text for text, own in zip(given, is_numbered, strict=True) if own])
+    common = [text for text, own in zip(given, is_numbered, strict=True) if not own]
     if len(common) > 1:
-        raise UsageError(
-            "--rate is given twice for all streams", "use --rate N=RATE for one stream"
-        )
+        raise UsageError(f"{option} is given twice for all streams", "use N=… for one stream")
+    for number in single:
+        if number not in files:
+            raise UsageError(
+                f"{option} names stream {number}, which is not sent", "add its --stream"
+            )
+    texts: dict[int | None, str] = dict(single.items())
     if common:
         texts[None] = common[0]
-    for number in texts:
-        if number is not None and number not in files:
-            raise UsageError(f"--rate names stream {number}, which is not sent", "add its --stream")
+    return texts
+
+
+def _rates(given: list[str], files: dict[int, str]) -> dict[int | None, float]:
     rates = {}
-    for key, text in texts.items():
+    for key, text in _per_stream("--rate", given, files).items():
         try:
             rates[key] = float(text)
         except ValueError as error:
@@ -202,10 +217,14 @@ def _rates(given: list[str], files: dict[int, str]) -> dict[int | None, float]:
 
 
 def _streams(
-    settings: Settings, run: str, files: dict[int, str], rates: dict[int | None, float]
+    settings: Settings,
+    run: str,
+    files: dict[int, str],
+    rates: dict[int | None, float],
+    profiles: dict[int | None, str],
 ) -> "list[StreamRequest]":
     from espbench.kafka.registry import check_run
-    from sender.profiles import Constant
+    from sender.profile_options import parse_profile
     from sender.send import StreamRequest
 
     return [
@@ -213,7 +232,11 @@ def _streams(
             stream=number,
             path=Path(file),
             topic=names.source_topic(settings.kafka.prefix, check_run(run), number),
-            profile=Constant(rates.get(number, settings.load.rate)),
+            profile=parse_profile(
+                profiles.get(number, profiles.get(None, "constant")),
+                rate=rates.get(number, settings.load.rate),
+                duration_s=settings.load.duration,
+            ),
         )
         for number, file in sorted(files.items())
     ]
@@ -222,23 +245,26 @@ def _streams(
 def _print_table(report: dict[str, Any]) -> None:
     from rich.table import Table
 
-    table = Table("stream", "asked/s", "achieved/s", "sent", "failed", title="sender")
-    for column in ("handed p50", "p99", "max ms", "appended p50", "p99", "max ms"):
+    table = Table("stream", "asked/s", "achieved/s", "sent", "failed")
+    for column in ("handed late ms\np50 / p99", "stamped late ms\np50 / p99"):
         table.add_column(column, justify="right")
     for row in report["streams"]:
         late = row["lateness_ms"]
-        appended = late["appended"] or {}
-        figures = [late["handed"].get(key) for key in ("p50", "p99", "max")]
-        figures += [appended.get(key) for key in ("p50", "p99", "max")]
         table.add_row(
             str(row["stream"]),
             f"{row['asked_rate']:,.1f}",
             f"{row['achieved_rate']:,.1f}",
             f"{row['acknowledged']:,}",
             f"{row['failed']:,}",
-            *("-" if value is None else f"{value:.2f}" for value in figures),
+            *(_median_and_p99(late[kind]) for kind in ("handed", "appended")),
         )
     logs.stdout.print(table)
     early = [str(row["stream"]) for row in report["streams"] if row["ended_early"]]
     if early:
         logs.stdout.print(f"the file of stream {', '.join(early)} ended before the schedule")
+
+
+def _median_and_p99(lateness: dict[str, Any] | None) -> str:
+    if not lateness or lateness["p50"] is None:
+        return "-"
+    return f"{lateness['p50']:.1f} / {lateness['p99']:.1f}"

@@ -50,7 +50,7 @@ def test_out_gets_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     out = tmp_path / "new" / "data"
     datagen(out=out, scale=1, sensor_rows=10, workers=1, quiet=True)
     assert capsys.readouterr().out == ""
-    names = {path.name for path in out.iterdir() if not path.name.startswith(".")}
+    names = {path.name for path in out.iterdir()}
     assert names == {
         *("item.csv", "customer.csv", "orders.csv", "order_line.csv", "production_order.csv"),
         *("production_order_line.csv", "workplace.csv", "production_times.csv"),

@@ -148,6 +148,26 @@ def test_what_a_killed_process_left_is_cleared(tmp_path: Path, made: Path) -> No
     assert not (tmp_path / ".partial").exists()
 
 
+def test_a_second_process_waits_and_finds_the_data_of_the_first(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from datagen.generate import generate;"
+        "from datagen.parameters import Parameters;"
+        "given = Parameters.model_validate_json(sys.argv[1]);"
+        "print(generate(given, Path(sys.argv[2]), workers_count=1).reused)"
+    )
+    command = [sys.executable, "-c", script, SMALL.model_dump_json(), str(tmp_path)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = sorted(process.communicate(timeout=120)[0].strip() for process in both)
+    assert answers == ["False", "True"]
+    read_manifest(tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineError, match="cannot make the directory"):
+        generate(SMALL, tmp_path / "file" / "data")
+
+
 def test_a_full_disk_is_told_beforehand(tmp_path: Path) -> None:
     with pytest.raises(MachineError, match="GB free"):
         generate(Parameters(scale=2_000, sensor_rows=10**12), tmp_path)

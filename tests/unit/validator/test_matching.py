@@ -122,9 +122,10 @@ def test_codes_are_one_per_identity(one: list[tuple[int, int]], two: list[tuple[
 
 def order(sources: list[int]) -> list[int]:
     count = len(sources)
-    return out_of_order(
+    found: list[int] = out_of_order(
         np.zeros(count, dtype=np.int64), np.arange(count), np.array(sources, dtype=np.int64)
     ).tolist()
+    return found
 
 
 def test_one_moved_record_is_one_out_of_order() -> None:

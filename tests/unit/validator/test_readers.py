@@ -241,7 +241,9 @@ def test_parquet_of_others(tmp_path: Path) -> None:
     assert (records, problems) == (WHOLE.records, [])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None
+)
 @given(st.data())
 def test_no_bytes_can_raise(tmp_path: Path, data: st.DataObject) -> None:
     whole = data.draw(

@@ -182,6 +182,8 @@ def test_the_order_of_lines_in_a_file_does_not_matter(judged: Judged) -> None:
 
 def test_malformed_input_calls_for_nothing_and_is_shown(judged: Judged) -> None:
     line = sensor_line(5, 20_000, 1, 1)
+    plan = Plan(records=200)
+    stream = source(plan)
     for row, value in enumerate(
         (
             None,
@@ -194,8 +196,8 @@ def test_malformed_input_calls_for_nothing_and_is_shown(judged: Judged) -> None:
             f"5;7;{line}".encode().replace(b"0193", b"\xff"),
         )
     ):
-        bad = with_value(INPUT, row, value)
-        sink = errors_sink(bad, PLAN)
+        bad = with_value(stream, row, value)
+        sink = errors_sink(bad, plan)
         found = judged("q3", bad, sink)
         assert (found["correctness"], found["exit"]) == ("correct", 0), value
         assert found["counts"]["malformed"] == 1
@@ -204,10 +206,10 @@ def test_malformed_input_calls_for_nothing_and_is_shown(judged: Judged) -> None:
         answered = changed(sink, lambda r: r.append(replace(r[-1], value=f"5;{line}".encode())))
         assert judged("q3", bad, answered)["exit"] == 4
 
-        echo = identity_sink(bad, PLAN)
+        echo = identity_sink(bad, plan)
         found = judged("q0", bad, echo)
         assert (found["correctness"], found["counts"]["malformed"]) == ("correct", 1)
-        assert found["counts"]["matched"] == 2_000
+        assert found["counts"]["matched"] == 200
         found = judged("q0", bad, changed(echo, lambda r, n=row: r.pop(n)))  # type: ignore[misc]
         assert (found["correctness"], found["counts"]["missing"]) == ("incorrect", 1)
 

@@ -1,0 +1,56 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from espbench.errors import MachineError, UsageError
+from espbench.names import QUERIES, find_query
+from queries.registry import DEFINITIONS, definition_of
+from queries.report import Report, write_json
+
+
+def test_each_definition_stands_under_its_own_query() -> None:
+    for query in QUERIES:
+        if query in DEFINITIONS:
+            assert definition_of(query).query is query
+            assert definition_of(query).engines
+
+
+@pytest.mark.skipif(len(DEFINITIONS) == len(QUERIES), reason="all queries are there")
+def test_a_query_that_is_not_there_yet_is_refused() -> None:
+    absent = next(query for query in QUERIES if query not in DEFINITIONS)
+    with pytest.raises(UsageError, match="does not run on Spark yet"):
+        definition_of(absent)
+
+
+def test_identity_and_identify_errors_are_there() -> None:
+    assert {find_query("q0"), find_query("q3")} <= set(DEFINITIONS)
+
+
+def test_a_report_is_plain_data(tmp_path: Path) -> None:
+    report = Report(
+        query="identity",
+        run="r",
+        engine="micro-batch",
+        master="local[2]",
+        trigger_ms=0,
+        guarantee="at-least-once",
+        topics={},
+        progress_file=tmp_path / "p",
+        log_file=tmp_path / "l",
+        checkpoint=tmp_path / "c",
+    )
+    report.totals.answered = {"t": {0: 5}}
+    path = tmp_path / "new" / "report.json"
+    write_json(path, report.document())
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert found["format"] == "espbench-query/1"
+    assert found["answered"] == {"t": {"0": 5}}
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(MachineError, match="cannot write"):
+        write_json(tmp_path / "taken", {})
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
