@@ -66,6 +66,8 @@ def read_capture(directory: Path, overrides: Overrides) -> Request:
     if guarantee is not None and guarantee not in GUARANTEES:
         raise BrokenCaptureError(f"{directory / NAME}: guarantee {guarantee!r} is not known")
     report = overrides.sender_report or _get(found, "sender report", "senders report", "sender")
+    # The sender's report says what was asked of each stream, profiles and early ends included.
+    reported = isinstance(report, dict) and bool(report.get("streams"))
     request = Request(
         query=query,
         sources={
@@ -75,8 +77,11 @@ def read_capture(directory: Path, overrides: Overrides) -> Request:
         },
         sink=files.get("sink") if query.sink else None,
         tables=tables,
-        rate=_first(overrides.rate, _number(_get(found, "rate"))),
-        duration_s=_first(overrides.duration_s, _number(_get(found, "duration", "duration s"))),
+        rate=_first(overrides.rate, None if reported else _number(_get(found, "rate"))),
+        duration_s=_first(
+            overrides.duration_s,
+            None if reported else _number(_get(found, "duration", "duration s")),
+        ),
         slo=overrides.slo,
         sender_report=report if isinstance(report, dict) else None,
         clock_offsets_ms=tuple(_offsets(_get(found, "clocks"))),

@@ -42,14 +42,14 @@ def identity_columns(raw: RawBytes, fields: int) -> Columns:
     Without an identity an output is malformed.
     """
     parts = take_apart(raw, fields=fields, columns=SENSOR_COLUMNS)
-    number, has_id = parts.integer(0)
+    number, has_id = parts.whole(0)
     workplace, has_workplace = parts.column(WORKPLACE)
     mf01, _ = parts.column(MF01)
     mf03, _ = parts.column(MF03)
     return {
         "id": number,
         "workplace": workplace,
-        "has_identity": has_id & (number >= 0) & has_workplace,
+        "has_identity": has_id & has_workplace,
         "mf01": mf01,
         "mf03": mf03,
     }

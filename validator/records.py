@@ -76,6 +76,13 @@ class Fields:
         found, good = integers(self.raw.data, self.field_start[number], self.field_stop[number])
         return found, good & self.has_fields
 
+    def whole(self, number: int) -> tuple[Ints, Bools]:
+        """Likewise, digits alone: a number without a sign."""
+        found, good = self.integer(number)
+        signs = self.raw.data[self.field_start[number][good]] == MINUS
+        good[good] = ~signs
+        return found, good
+
     def column(self, number: int) -> tuple[Ints, Bools]:
         """The integers of column `number` (from 1) of the lines, and which are integers."""
         start, stop = self.column_bounds(number)

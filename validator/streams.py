@@ -61,8 +61,7 @@ def sensor_columns(values: pa.Array) -> Columns:
     """Take sensor records apart."""
     raw = RawBytes.of(values)
     fields = take_apart(raw, fields=2, columns=SENSOR_COLUMNS)
-    number, has_id = fields.integer(0)
-    has_id &= number >= 0
+    number, has_id = fields.whole(0)
     due_ms, has_due = fields.integer(1)
     workplace, has_workplace = fields.column(WORKPLACE)
     good = has_id & has_due & has_workplace & is_utf8(values, raw)
@@ -86,8 +85,7 @@ def production_columns(values: pa.Array) -> Columns:
     """Take production times apart."""
     raw = RawBytes.of(values)
     fields = take_apart(raw, fields=2, columns=PRODUCTION_COLUMNS)
-    number, has_id = fields.integer(0)
-    has_id &= number >= 0
+    number, has_id = fields.whole(0)
     due_ms, has_due = fields.integer(1)
     good = has_id & has_due & is_utf8(values, raw)
     keys = {}

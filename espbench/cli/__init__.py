@@ -93,6 +93,8 @@ def main() -> NoReturn:
     except Exception as error:  # noqa: BLE001 - the last place that can speak
         _say(f"a bug of ours: {type(error).__name__}: {error}; please report it", verbose=True)
         sys.exit(int(ExitCode.BUG))
+    if code == ExitCode.INTERRUPTED:  # the library turns Ctrl-C into this answer
+        _say("interrupted", verbose=False)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -40,7 +40,7 @@ def run(
     from espbench.names import parse_queries
     from espbench.runs.estimate import estimate
     from espbench.runs.run import run_benchmark
-    from espbench.runs.table import reasons, result_table
+    from espbench.runs.table import print_results, reasons
     from espbench.timestamps import new_run_id
 
     settings = context.begin(
@@ -75,7 +75,7 @@ def run(
     if json:
         context.print_json({"run": run_id, "results": str(run_dir.root), "queries": verdicts})
     else:
-        logs.stdout.print(result_table(verdicts))
+        print_results(logs.stdout, verdicts)
         for line in reasons(verdicts):
             sys.stdout.write(f"{line}\n")
         sys.stdout.write(f"verdict: {_word(code)}\nresults: {run_dir.root}\n")

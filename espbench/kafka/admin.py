@@ -13,6 +13,8 @@ TIMEOUT_S = 15.0
 # A broker that is there answers at once; one that is not should be missed soon.
 CONNECT_TIMEOUT_S = 5.0
 _POLL_S = 0.05
+# What a broker says of a partition while leadership is on its way to it: wait, then ask again.
+_PASSING = frozenset({"NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART"})
 
 # Set on the topic itself, whatever the broker's defaults are: the broker's clock is the only one
 # that system under test and validator share, and nothing may expire while a run still needs it.
@@ -96,7 +98,7 @@ class KafkaAdmin:
     def create(self, names: Iterable[str], *, partitions: int, replication_factor: int) -> None:
         """Make new topics, stamped by LogAppendTime and kept for ever; all of them or none.
 
-        Returns once every partition has a leader. Raises `UsageError` where a topic already
+        Returns once every partition has a leader that answers for it. Raises `UsageError` where a topic already
         exists: it is never reused, and nothing is left behind.
         """
         wanted = list(dict.fromkeys(names))
@@ -200,6 +202,9 @@ class KafkaAdmin:
                 for topic in found.values()
                 for partition in topic.partitions
             ):
+                # The controller names leaders before they know of it themselves.
+                for topic in found.values():
+                    self._list_offsets(topic, self._library.admin.OffsetSpec.latest())
                 return
             if time.monotonic() > deadline:
                 raise ServiceError(
@@ -213,13 +218,18 @@ class KafkaAdmin:
             self._library.TopicPartition(topic.name, each.partition): spec
             for each in topic.partitions
         }
-        futures = self._admin.list_offsets(request, request_timeout=self._timeout_s)
-        try:
-            return {
-                key.partition: int(self._result(future).offset) for key, future in futures.items()
-            }
-        except _Refused as refused:
-            raise refused.as_error(f"cannot read the offsets of {topic.name}") from refused
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            futures = self._admin.list_offsets(request, request_timeout=self._timeout_s)
+            try:
+                return {
+                    key.partition: int(self._result(future).offset)
+                    for key, future in futures.items()
+                }
+            except _Refused as refused:
+                if refused.name not in _PASSING or time.monotonic() > deadline:
+                    raise refused.as_error(f"cannot read the offsets of {topic.name}") from refused
+            time.sleep(_POLL_S)
 
     def _metadata(self, timeout_s: float) -> Any:
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from espbench.errors import UsageError
-from espbench.names import Query, find_query
+from espbench.names import Query, find_query, run_of, sink_topic
 from espbench.paths import make_dir, write_atomically
 
 FORMAT = "espbench-run/1"
@@ -90,11 +90,17 @@ class RunDir:
         with draft.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow([*COLUMNS_2021, *OWN_COLUMNS])
-            writer.writerows(_row(verdict) for verdict in self.document["queries"])
+            writer.writerows(self._row(verdict) for verdict in self.document["queries"])
         draft.replace(self.root / "summary.csv")
 
+    def _row(self, verdict: dict[str, Any]) -> list[Any]:
+        query = find_query(verdict["query"])
+        run = run_of(self.document["run_id"], query)
+        prefix = self.document["config"]["kafka"]["prefix"]
+        return _row(verdict, query, sink_topic(prefix, run, query) if query.sink else "")
 
-def _row(verdict: dict[str, Any]) -> list[Any]:
+
+def _row(verdict: dict[str, Any], query: Query, topic: str) -> list[Any]:
     counts, load = verdict["counts"], verdict["load"]
     latency = verdict["latency_ms"] or {}
     false = counts["extra"] + counts["wrong"]
@@ -103,8 +109,8 @@ def _row(verdict: dict[str, Any]) -> list[Any]:
     return [
         # 2021 gave the pause between two records; the rate stands among our own columns.
         *((1_000_000 / asked, "MICROSECONDS") if asked else ("", "")),
-        find_query(verdict["query"]).name,
-        verdict.get("sink_topic", ""),
+        query.name,
+        topic,
         str(verdict["correctness"] == "correct").lower(),
         "" if verdict["slo"]["met"] is None else str(verdict["slo"]["met"]).lower(),
         *(_number(latency.get(key)) for key in ("p90", "min", "max", "mean")),

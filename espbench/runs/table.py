@@ -2,43 +2,48 @@
 
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 _COLOURS = {"correct": "green", "incorrect": "red", "unknown": "yellow"}
+_LEAST_WIDTH = 112
+_KINDS = ("expected", "matched", "missing", "extra", "wrong")
 
 
-def result_table(verdicts: list[dict[str, Any]]) -> Table:
+def print_results(console: Console, verdicts: list[dict[str, Any]]) -> None:
     """Per query: correctness, counts, latency percentiles, rate, sustained or not."""
-    table = Table(title="latencies in ms after warm-up, from the broker's time stamps")
-    for name in ("query", "correctness", "load"):
-        table.add_column(name)
-    for name in ("input", "expected", "matched", "missing", "extra", "wrong"):
-        table.add_column(name, justify="right")
-    for name in ("p50", "p90", "p99", "rate/s"):
-        table.add_column(name, justify="right")
-    table.add_column("sustained")
+    table = Table(
+        title="latency in ms after warm-up, by the broker's time stamps", box=None, padding=(0, 1)
+    )
+    for name in ("query", "correctness"):
+        table.add_column(name, no_wrap=True)
+    for name in (*_KINDS, "p50", "p90", "p99", "rate/s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in ("load", "sustained"):
+        table.add_column(name, no_wrap=True)
     for verdict in verdicts:
         table.add_row(*_cells(verdict))
-    return table
+    # A cell cut short would hide what the run was for; better a line that the terminal folds.
+    Console(file=console.file, width=max(console.width, _LEAST_WIDTH)).print(table)
 
 
 def _cells(verdict: dict[str, Any]) -> list[str]:
     counts = verdict["counts"]
     latency = verdict["latency_ms_after_warmup"] or {}
     colour = _COLOURS[verdict["correctness"]]
-    kinds = ("input", "expected", "matched", "missing", "extra", "wrong")
+    sustained = {"sustained": "yes", "not sustained": "no"}
     return [
         verdict["query"],
         f"[{colour}]{verdict['correctness']}[/]",
+        *(f"{counts[kind]:,}" for kind in _KINDS),
+        *(_number(latency.get(key)) for key in ("p50", "p90", "p99")),
+        _number(verdict["load"]["achieved_rate"]),
         {True: "valid", False: "invalid", None: "not judged"}[verdict["load"]["valid"]],
-        *(f"{counts[kind]:,}" for kind in kinds),
-        *(_milliseconds(latency.get(key)) for key in ("p50", "p90", "p99")),
-        _milliseconds(verdict["load"]["achieved_rate"]),
-        verdict["sustainability"]["verdict"],
+        sustained.get(verdict["sustainability"]["verdict"], "unknown"),
     ]
 
 
-def _milliseconds(value: float | None) -> str:
+def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:,.0f}"
 
 

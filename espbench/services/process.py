@@ -1,12 +1,13 @@
 """Child processes that outlive the command that started them: pid file, start, stop.
 
 A pid alone proves nothing, because numbers are used again; the pid file holds the process's start
-time as well, so that a stale file is never mistaken for a running server.
+as well, so that a stale file is never mistaken for a running server.
 """
 
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,31 +15,34 @@ from pathlib import Path
 
 import psutil
 
+from espbench.errors import ServiceError
 from espbench.paths import write_atomically
 
-_SAME_START_S = 0.05
 # Children of this very process: they must be reaped, or they would stay as zombies.
 _spawned: "dict[int, subprocess.Popen[bytes]]" = {}
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecord:
-    """Which process it was: pid and start time (epoch seconds, as the kernel tells it)."""
+    """Which process it was: its pid, and its start as `started_at` tells it."""
 
     pid: int
-    started: float
+    started: str
 
     @classmethod
     def of(cls, pid: int) -> "ProcessRecord":
         """The record of a process that exists now."""
-        return cls(pid, psutil.Process(pid).create_time())
+        started = started_at(pid)
+        if started is None:
+            raise ServiceError(f"process {pid} ended at once", "see its log")
+        return cls(pid, started)
 
     @classmethod
     def read(cls, path: Path) -> "ProcessRecord | None":
         """What a pid file says; None where there is none or it is unreadable (torn)."""
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            return cls(int(content["pid"]), float(content["started"]))
+            return cls(int(content["pid"]), str(content["started"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -49,13 +53,34 @@ class ProcessRecord:
     def process(self) -> psutil.Process | None:
         """The running process, or None where it ended or the pid went to another one."""
         _reap(self.pid)
+        if started_at(self.pid) != self.started:
+            return None
         try:
             process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.started) < _SAME_START_S
             alive = process.status() != psutil.STATUS_ZOMBIE
         except psutil.NoSuchProcess:
             return None
-        return process if same and alive else None
+        return process if alive else None
+
+
+def started_at(pid: int) -> str | None:
+    """When a process started, as a text that stays the same while it lives; None where it is gone.
+
+    On Linux the clock ticks since boot, and which boot: a wall time would move with every
+    correction of the clock, and with it a living server would seem to be another process.
+    """
+    if not sys.platform.startswith("linux"):
+        try:
+            return f"{psutil.Process(pid).create_time():.0f}"
+        except psutil.NoSuchProcess:
+            return None
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The second field, the name in brackets, may hold anything; the start is field 22.
+    return f"{boot}:{status.rpartition(')')[2].split()[19]}"
 
 
 def spawn(

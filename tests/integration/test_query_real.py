@@ -184,11 +184,10 @@ class Started:
         return not psutil.wait_procs([self.driver], timeout=30)[1]
 
 
-@pytest.mark.parametrize("engine", ["micro-batch", "auto", "available-now"])
+@pytest.mark.parametrize("engine", ["micro-batch", "auto"])
 def test_poison_is_counted_and_never_answered(engine: str, run: str, servers: str) -> None:
     produce(servers, run, VALUES)
-    idle = [] if engine == "available-now" else ["--until-idle", "3"]
-    done = espbench("query", "q3", "--run", run, "--engine", engine, *idle, "--json")
+    done = espbench("query", "q3", "--run", run, "--engine", engine, "--until-idle", "3", "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["input_rows"] == len(VALUES)
@@ -197,24 +196,20 @@ def test_poison_is_counted_and_never_answered(engine: str, run: str, servers: st
     assert sink(servers, run, "identify-errors") == ERRORS
 
 
-@pytest.mark.parametrize("engine", ["micro-batch", "auto"])
-def test_identity_echoes_whatever_comes(
-    engine: str, run: str, servers: str, tmp_path: Path
-) -> None:
+def test_identity_echoes_whatever_comes(run: str, servers: str, tmp_path: Path) -> None:
     sent = tmp_path / "sent.json"
     sent.write_text(json.dumps(produce(servers, run, VALUES)), encoding="utf-8")
-    done = espbench("query", "q0", "--run", run, "--engine", engine, "--until", str(sent), "--json")
+    done = espbench("query", "q0", "--run", run, "--until", str(sent), "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["reason"] == "drained"
     assert sink(servers, run, "identity") == Counter(VALUES)
 
 
-@pytest.mark.parametrize("engine", ["micro-batch", "auto"])
 def test_a_killed_driver_is_told_of_and_loses_nothing(
-    engine: str, run: str, servers: str, tmp_path: Path
+    run: str, servers: str, tmp_path: Path
 ) -> None:
     produce(servers, run, VALUES)
-    query = Started(tmp_path, run, "--engine", engine)
+    query = Started(tmp_path, run)
     query.driver.kill()
     code, said, report = query.end()
     assert code == 3
@@ -225,7 +220,7 @@ def test_a_killed_driver_is_told_of_and_loses_nothing(
 
     sent = tmp_path / "sent.json"
     sent.write_text(json.dumps(produce(servers, run, VALUES)), encoding="utf-8")
-    again = Started(tmp_path, run, "--engine", engine, "--until", str(sent))
+    again = Started(tmp_path, run, "--until", str(sent))
     code, _, report = again.end()
     assert (code, report["reason"]) == (0, "drained")
     found = sink(servers, run, "identify-errors")
@@ -234,9 +229,13 @@ def test_a_killed_driver_is_told_of_and_loses_nothing(
     assert all(2 * times <= found[value] <= 3 * times for value, times in ERRORS.items())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_stops_it_cleanly(number: signal.Signals, run: str, tmp_path: Path) -> None:
-    query = Started(tmp_path, run, "--engine", "micro-batch")
+@pytest.mark.parametrize(
+    ("number", "engine"), [(signal.SIGTERM, "micro-batch"), (signal.SIGINT, "auto")]
+)
+def test_a_signal_stops_it_cleanly(
+    number: signal.Signals, engine: str, run: str, tmp_path: Path
+) -> None:
+    query = Started(tmp_path, run, "--engine", engine)
     query.child.send_signal(number)
     code, said, report = query.end()
     assert code == 130
@@ -267,8 +266,9 @@ def test_it_runs_on_the_java_of_a_wheel(
     monkeypatch.setenv("PATH", str(programs))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     produce(servers, run, VALUES)
-    done = espbench("query", "q3", "--run", run, "--until-idle", "1", "--json")
+    done = espbench("query", "q3", "--run", run, "--engine", "available-now", "--json")
     assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["reason"] == "finished"
     assert json.loads(done.stdout)["versions"]["java"].startswith("21")
     assert sink(servers, run, "identify-errors") == ERRORS
 

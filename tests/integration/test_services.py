@@ -128,7 +128,7 @@ def test_a_stale_pid_file_is_never_believed(own: Settings) -> None:
     server = postgresql(own)
     server.home.mkdir(parents=True)
     # This process's pid, but another start: the number was used again.
-    server.pid_file.write_text(f'{{"pid": {os.getpid()}, "started": 1.0}}', encoding="utf-8")
+    server.pid_file.write_text(f'{{"pid": {os.getpid()}, "started": "another"}}', encoding="utf-8")
     assert server.status().state == "died"
     server.start()
     assert server.status().state == "running"

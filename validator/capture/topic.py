@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,11 @@ SCHEMA = pa.schema(
         ("value", pa.binary()),
     ]
 )
-# Without any record for so long, the rest is not waited for.
+LOG_APPEND_TIME = "LogAppendTime"
+# Without progress for so long, the rest is not waited for.
 IDLE_S = 20.0
-_BATCH = 50_000
+_BATCH = 20_000
+_ROW_GROUP = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,22 @@ class CapturedTopic:
     file: str
     timestamp_type: str
     complete: bool
+    transactional: bool
     partitions: list[dict[str, Any]]
     records: int
+    reasons: list[str]
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What is still to be read (partition to end offset), and what was seen on the way."""
+
+    ends: dict[int, int]
+    records: int = 0
+    skipped: bool = False
+    foreign_stamps: int = 0
+    lost: dict[int, str] = field(default_factory=dict)
+    following: dict[int, int] = field(default_factory=dict)
 
 
 def capture_topic(
@@ -46,7 +62,8 @@ def capture_topic(
     """Read a topic from its first to its present last record into `<name>.parquet`.
 
     Records that come later are left out. Complete means: from offset 0 to the end that stood at
-    the start, nothing cut by retention, nothing waited for in vain.
+    the start, nothing cut by retention, nothing waited for in vain. Where a complete range has
+    offsets without records, these belong to transactions: the topic is then marked transactional.
     """
     described = admin.describe([name]).get(name)
     if described is None:
@@ -54,15 +71,26 @@ def capture_topic(
     ranges = admin.offsets(name)
     leaders = {each.partition: each.leader for each in described.partitions}
     file = f"{name}.parquet"
-    with pq.ParquetWriter(directory / file, SCHEMA, compression="zstd") as writer:
-        records, missing = _copy(admin.bootstrap_servers, name, ranges, writer, progress)
-    from_the_start = all(each.begin == 0 for each in ranges)
+    options = {"compression": "zstd", "write_page_checksum": True}
+    with pq.ParquetWriter(directory / file, SCHEMA, **options) as writer:
+        seen = _copy(admin.bootstrap_servers, name, ranges, writer, progress)
+    reasons = [
+        f"partition {each.partition} begins at offset {each.begin}: what was before is gone"
+        for each in ranges
+        if each.begin
+    ]
+    reasons += [f"partition {number}: {why}" for number, why in sorted(seen.lost.items())]
+    configured = admin.timestamp_type(name)
+    if configured == LOG_APPEND_TIME and seen.foreign_stamps:
+        reasons.append(f"{seen.foreign_stamps} records are not stamped by {LOG_APPEND_TIME}")
+        configured = "mixed"
     return CapturedTopic(
         name=name,
         role=role,
         file=file,
-        timestamp_type=admin.timestamp_type(name),
-        complete=not missing and from_the_start,
+        timestamp_type=configured,
+        complete=not seen.lost and all(each.begin == 0 for each in ranges),
+        transactional=seen.skipped,
         partitions=[
             {
                 "partition": each.partition,
@@ -72,7 +100,8 @@ def capture_topic(
             }
             for each in ranges
         ],
-        records=records,
+        records=seen.records,
+        reasons=reasons,
     )
 
 
@@ -82,64 +111,117 @@ def _copy(
     ranges: list[OffsetRange],
     writer: pq.ParquetWriter,
     progress: Callable[[int], Any],
-) -> tuple[int, set[int]]:
-    """Copy the ranges; how many records came, and the partitions that did not come to their end."""
+) -> _Progress:
+    """Copy the ranges as far as they come."""
     library = kafka.library()
-    ends = {each.partition: each.end for each in ranges if each.count}
-    if not ends:
-        return 0, set()
+    seen = _Progress({each.partition: each.end for each in ranges if each.count})
+    seen.following = {each.partition: each.begin for each in ranges}
+    if not seen.ends:
+        return seen
     consumer = library.Consumer(_settings(bootstrap_servers), logger=kafka.logger())
+    rows = _Rows(writer)
     try:
         consumer.assign(
-            [library.TopicPartition(name, each.partition, each.begin) for each in ranges]
+            [
+                library.TopicPartition(name, each.partition, each.begin)
+                for each in ranges
+                if each.count
+            ]
         )
-        records, heard = 0, time.monotonic()
-        while ends and time.monotonic() - heard < IDLE_S:
+        heard = time.monotonic()
+        while seen.ends and time.monotonic() - heard < IDLE_S:
             messages = consumer.consume(_BATCH, timeout=0.5)
-            if messages:
+            before = (seen.records, len(seen.ends))
+            rows.add(_wanted(library, messages, seen))
+            if (seen.records, len(seen.ends)) != before:
                 heard = time.monotonic()
-            batch = _wanted(library, messages, ends)
-            if batch.num_rows:
-                writer.write_batch(batch)
-                records += batch.num_rows
-                progress(records)
+                progress(seen.records)
+        rows.flush()
     except library.KafkaException as error:
         raise ServiceError(
             f"reading the topic {name} failed: {kafka.reason(error)}", "is the broker still there?"
         ) from error
     finally:
         consumer.close()
-    return records, set(ends)
+    for partition, end in seen.ends.items():
+        reached = seen.following[partition]
+        seen.lost[partition] = f"nothing came of offsets {reached} to {end - 1} for {IDLE_S:.0f} s"
+    return seen
 
 
-def _wanted(library: Any, messages: list[Any], ends: dict[int, int]) -> pa.RecordBatch:
-    """The records below the ends, as a batch; partitions that came to their end leave `ends`."""
+def _wanted(library: Any, messages: list[Any], seen: _Progress) -> list[Any]:
+    """The records below the ends; partitions that came to their end leave `seen.ends`."""
     good = []
-    finished = set()
+    ends, following = seen.ends, seen.following
     for message in messages:
         partition, error = message.partition(), message.error()
         if error is not None:
-            if error.code() == library.KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
-                # Ends of transactions take offsets too: the end is reached without a record.
-                finished.add(partition)
-            elif not error.retriable():
-                raise library.KafkaException(error)
-        elif partition in ends and message.offset() < ends[partition]:
+            _note_event(library, error, message, seen)
+            continue
+        end, offset = ends.get(partition), message.offset()
+        if end is None:
+            continue
+        if offset < end:
             good.append(message)
-            if message.offset() == ends[partition] - 1:
-                finished.add(partition)
-    for partition in finished:
-        ends.pop(partition, None)
-    return pa.record_batch(
-        [
-            pa.array([message.partition() for message in good], pa.int32()),
-            pa.array([message.offset() for message in good], pa.int64()),
-            pa.array([message.timestamp()[1] for message in good], pa.int64()),
-            pa.array([message.key() for message in good], pa.binary()),
-            pa.array([message.value() for message in good], pa.binary()),
-        ],
-        schema=SCHEMA,
-    )
+            seen.skipped |= offset != following[partition]
+            following[partition] = offset + 1
+        if offset >= end - 1:
+            # A record beyond the end shows that nothing else was left before it.
+            seen.skipped |= offset >= end and following[partition] != end
+            del ends[partition]
+    seen.records += len(good)
+    return good
+
+
+def _note_event(library: Any, error: Any, message: Any, seen: _Progress) -> None:
+    codes = library.KafkaError
+    partition = message.partition()
+    if error.code() == codes._PARTITION_EOF:  # noqa: SLF001 - its public name
+        # The marks of transactions take offsets too, so that the end can come without a record.
+        # An end before ours is that of an open transaction: what follows may still come.
+        if partition in seen.ends and message.offset() >= seen.ends[partition]:
+            seen.skipped |= seen.following[partition] != seen.ends[partition]
+            del seen.ends[partition]
+    elif error.code() in {codes._AUTO_OFFSET_RESET, codes.OFFSET_OUT_OF_RANGE}:  # noqa: SLF001
+        if seen.ends.pop(partition, None) is not None:
+            seen.lost[partition] = "records were deleted while they were read"
+    elif not error.retriable():
+        raise library.KafkaException(error)
+
+
+class _Rows:
+    """Collects records and writes them in row groups, so that memory stays bounded."""
+
+    def __init__(self, writer: pq.ParquetWriter) -> None:
+        self._writer = writer
+        self._batches: list[pa.RecordBatch] = []
+        self._count = 0
+
+    def add(self, messages: list[Any]) -> None:
+        """Take some messages."""
+        if not messages:
+            return
+        self._batches.append(
+            pa.record_batch(
+                [
+                    pa.array([message.partition() for message in messages], pa.int32()),
+                    pa.array([message.offset() for message in messages], pa.int64()),
+                    pa.array([message.timestamp()[1] for message in messages], pa.int64()),
+                    pa.array([message.key() for message in messages], pa.binary()),
+                    pa.array([message.value() for message in messages], pa.binary()),
+                ],
+                schema=SCHEMA,
+            )
+        )
+        self._count += len(messages)
+        if self._count >= _ROW_GROUP:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was collected."""
+        if self._batches:
+            self._writer.write_table(pa.Table.from_batches(self._batches))
+        self._batches, self._count = [], 0
 
 
 def _settings(bootstrap_servers: str) -> dict[str, Any]:

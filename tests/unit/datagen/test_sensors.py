@@ -2,6 +2,7 @@ import re
 from datetime import datetime
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ def stream(request: pytest.FixtureRequest) -> signals.Signals:
     return signals.draw(2021, request.param, 0, ROWS)
 
 
-def share(condition: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> float:
+def share(condition: npt.NDArray[np.bool_]) -> float:
     return float(condition.mean())
 
 
@@ -55,6 +56,30 @@ def test_excursions_come_in_episodes(stream: signals.Signals) -> None:
     for above, shortest in ((stream.mf01 > LIMIT_3, 3), (stream.mf03 < LIMIT_4, 50)):
         beginnings = int((np.diff(above.astype(np.int8)) == 1).sum())
         assert above.sum() / beginnings > shortest
+
+
+def outlier_probabilities(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Stochastic outlier selection (Janssens 2013) with perplexity 30, by 50 bisections."""
+    distances = np.hypot(*(points[:, None, :] - points[None, :, :]).transpose(2, 0, 1))
+    beta, low, high = np.ones(len(points)), np.zeros(len(points)), np.full(len(points), np.inf)
+    for _ in range(50):
+        affinity = np.exp(-beta[:, None] * distances)
+        np.fill_diagonal(affinity, 0)
+        total = np.maximum(affinity.sum(axis=1), 1e-300)
+        entropy = np.log(total) + beta * (distances * affinity).sum(axis=1) / total
+        wide = entropy > np.log(30)
+        low, high = np.where(wide, beta, low), np.where(wide, high, beta)
+        beta = np.where(np.isinf(high), 2 * beta, (low + high) / 2)
+    binding = affinity / affinity.sum(axis=1, keepdims=True)
+    return np.asarray(np.prod(1 - binding, axis=0))
+
+
+def test_windows_have_about_as_many_outliers_as_the_real_ones(stream: signals.Signals) -> None:
+    points = np.column_stack([stream.mf01, stream.mf02]).astype(np.float64)
+    windows = [points[first : first + 500] for first in range(0, 600_000, 60_000)]
+    found = [int((outlier_probabilities(window) >= 0.5).sum()) for window in windows]
+    assert 28 <= np.mean(found) <= 42
+    assert min(found) > 0
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(1, 2), st.integers(0, 5_000))

@@ -76,6 +76,7 @@ GOOD = f"7;1700000000000;{sensor_line(7, 14000, 14500, 8500)}".encode()
         b"7;1700000000000",
         GOOD.replace(b"7;", b"x;", 1),
         GOOD.replace(b"7;", b"-7;", 1),
+        GOOD.replace(b"7;", b"-0;", 1),
         GOOD.replace(b";1700000000000;", b";soon;"),
         GOOD + b"\t1",
         GOOD.rsplit(b"\t", 1)[0],

@@ -1,12 +1,15 @@
 import json
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from espbench.cli import main
 from validator.synthetic import Plan, Topic, errors_sink, identity_sink, source, write_capture
 
 PLAN = Plan()
@@ -14,15 +17,35 @@ INPUT = source(PLAN)
 ERRORS = errors_sink(INPUT, PLAN)
 
 
-def espbench(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "espbench", "validate", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+Espbench = Callable[..., tuple[int, str, str]]
+Document = Callable[..., tuple[int, dict[str, Any]]]
 
 
-def document(*words: str | Path) -> tuple[int, dict[str, Any]]:
-    done = espbench(*words, "--json")
-    assert "Traceback" not in done.stderr
-    return done.returncode, json.loads(done.stdout)
+@pytest.fixture
+def espbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Espbench:
+    """Run `espbench validate` in this process: exit code, standard output, standard error."""
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["espbench", "validate", *map(str, words)])
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        return int(left.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def document(espbench: Espbench) -> Document:
+    """Run with --json: exit code and document."""
+
+    def run(*words: str | Path) -> tuple[int, dict[str, Any]]:
+        code, out, err = espbench(*words, "--json")
+        assert "Traceback" not in err
+        return code, json.loads(out)
+
+    return run
 
 
 @pytest.fixture
@@ -38,7 +61,7 @@ def capture(tmp_path: Path) -> Path:
     return write_capture(tmp_path / "capture", "identify-errors", topics, rate=50.0, duration=40.0)
 
 
-def test_plain_files(files: list[str]) -> None:
+def test_plain_files(document: Document, files: list[str]) -> None:
     for name in ("3", "q3", "identify-errors"):
         code, found = document("--query", name, *files)
         assert (code, found["correctness"]) == (0, "correct")
@@ -51,7 +74,7 @@ def test_plain_files(files: list[str]) -> None:
     assert found["latency_ms_after_warmup"]["n"] == 199
 
 
-def test_a_capture(capture: Path, tmp_path: Path) -> None:
+def test_a_capture(document: Document, capture: Path, tmp_path: Path) -> None:
     code, found = document(capture, "--out", tmp_path / "results")
     assert (code, found["correctness"], found["load"]["valid"]) == (0, "correct", True)
     stored = json.loads((tmp_path / "results/verdict.json").read_text())
@@ -70,14 +93,14 @@ def test_a_capture(capture: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_a_table_for_people(capture: Path) -> None:
-    done = espbench(capture)
-    assert done.returncode == 0
-    assert "correctness" in done.stdout
-    assert "correct" in done.stdout
+def test_a_table_for_people(espbench: Espbench, capture: Path) -> None:
+    code, out, _ = espbench(capture)
+    assert code == 0
+    assert "correctness" in out
+    assert "199 matched" in out
 
 
-def test_several_captures(capture: Path, tmp_path: Path) -> None:
+def test_several_captures(document: Document, capture: Path, tmp_path: Path) -> None:
     echo = {"source-1": INPUT, "sink": identity_sink(INPUT, PLAN)}
     write_capture(tmp_path / "captures" / "identity", "q0", echo)
     capture.rename(tmp_path / "captures" / "identify-errors")
@@ -88,7 +111,7 @@ def test_several_captures(capture: Path, tmp_path: Path) -> None:
     assert found["query"] == "identity"
 
 
-def test_the_capture_speaks_and_options_beat_it(tmp_path: Path) -> None:
+def test_the_capture_speaks_and_options_beat_it(document: Document, tmp_path: Path) -> None:
     twice = Topic(ERRORS.name, [*ERRORS.records, ERRORS.records[0]]).renumbered()
     topics = {"source-1": INPUT, "sink": twice}
     directory = write_capture(tmp_path / "c", "q3", topics, guarantee="exactly-once")
@@ -107,7 +130,7 @@ def change_topic(capture: Path, place: int, **changes: Any) -> None:
     change(capture, topics=topics)
 
 
-def test_what_the_capture_says_of_its_topics(capture: Path) -> None:
+def test_what_the_capture_says_of_its_topics(document: Document, capture: Path) -> None:
     change_topic(capture, 1, complete=False)
     assert document(capture)[0] == 5
     change_topic(capture, 1, complete=True, timestamp_type="CreateTime")
@@ -122,7 +145,9 @@ def test_what_the_capture_says_of_its_topics(capture: Path) -> None:
     assert "offsets 199 to 499 are missing" in found["problems"][0]
 
 
-def test_a_damaged_capture_is_a_verdict(capture: Path) -> None:
+def test_a_damaged_capture_is_a_verdict(
+    document: Document, espbench: Espbench, capture: Path
+) -> None:
     sink = capture / f"{ERRORS.name}.parquet"
     whole = sink.read_bytes()
     sink.write_bytes(whole[:-100])
@@ -139,10 +164,13 @@ def test_a_damaged_capture_is_a_verdict(capture: Path) -> None:
         (capture / "capture.json").write_text(text)
         code, found = document(capture)
         assert (code, found["correctness"]) == (5, "unknown")
-        assert espbench(capture).returncode == 5
+        assert espbench(capture)[0] == 5
 
 
-def test_wrong_usage_is_one_line(tmp_path: Path, files: list[str], capture: Path) -> None:
+def test_wrong_usage_is_one_line(
+    espbench: Espbench, tmp_path: Path, files: list[str], capture: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
     for words in (
         [],
         ["--query", "q9", *files],
@@ -159,13 +187,13 @@ def test_wrong_usage_is_one_line(tmp_path: Path, files: list[str], capture: Path
         ["--query", "q3", *files, "--table", "item=x.csv"],
         ["--query", "q4", *files],
         [tmp_path / "nowhere"],
-        [tmp_path],
+        [tmp_path / "empty"],
         [capture, *files],
         ["--nonsense"],
     ):
-        done = espbench(*words, "--json")
-        assert (done.returncode, done.stdout) == (2, ""), words
-        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+        code, out, err = espbench(*words, "--json")
+        assert (code, out) == (2, ""), words
+        assert len(err.strip().splitlines()) == 1, err
 
 
 BASE_ONLY = """
