@@ -78,7 +78,7 @@ class SparkSettings(_Group):
     """The example system under test."""
 
     master: str = "local[*]"
-    engine: Literal["auto", "micro-batch", "available-now"] = "auto"
+    engine: Literal["auto", "micro-batch", "real-time", "available-now"] = "auto"
     driver_memory: Annotated[str, Field(pattern=r"^\d+[mg]$")] = "2g"
 
 

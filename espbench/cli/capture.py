@@ -1,6 +1,7 @@
-"""`espbench capture`: the topics of a run into a capture directory."""
+"""`espbench capture`: topics and tables of a run into a capture directory."""
 
 import json as jsonlib
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,16 +27,24 @@ def capture(
         str | None,
         typer.Option("--guarantee", help="What the system promises: at-least-once, exactly-once."),
     ] = None,
+    freshness: Annotated[
+        float,
+        typer.Option("--freshness", help="Seconds until a change of the downtimes must be seen."),
+    ] = 10.0,
     bootstrap_servers: options.BootstrapServers = None,
+    db: options.Db = None,
     config: options.ConfigFile = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Copy the topics of a query of a run into a directory that `espbench validate` judges.
+    """Copy topics and tables of a query of a run into a directory that `espbench validate` judges.
 
     Reads what stands in the topics now; a topic that could not be read to its end is marked
-    incomplete (exit code 5). Example: espbench capture --run trial-q3 --query q3 --out trial
+    incomplete (exit code 5). What was asked of the sender is taken from its report, or from --rate
+    and --duration; without both the load is not judged.
+
+    Example: espbench capture --run trial-q3 --query q3 --out trial --sender-report sent.json
     """
     settings = context.begin(
         config,
@@ -47,6 +56,7 @@ def capture(
             "load.warmup": warmup,
             "guarantee": guarantee,
             "kafka.bootstrap_servers": bootstrap_servers,
+            "database.url": db,
         },
     )
     from espbench.kafka.admin import KafkaAdmin
@@ -55,22 +65,33 @@ def capture(
     from validator.capture import CaptureOrder
     from validator.capture import capture as write_capture
 
+    wanted = find_query(query)
+    report = _report(sender_report)
     order = CaptureOrder(
-        query=find_query(query),
+        query=wanted,
         run=run,
         prefix=settings.kafka.prefix,
         guarantee=settings.guarantee,
-        rate=settings.load.rate,
-        duration=settings.load.duration,
+        # The configured load says what would be sent by default, not what was sent here.
+        rate=rate if rate is not None else _of_streams(report, "asked_rate"),
+        duration=duration if duration is not None else _of_streams(report, "duration_s"),
         warmup=settings.load.warmup,
-        sender_report=_report(sender_report),
+        sender_report=report,
+        freshness=freshness,
     )
     admin = KafkaAdmin(endpoints.bootstrap_servers(settings))
-    with logs.progress("records captured") as progress:
-        document = write_capture(admin, order, out, progress)
+    with logs.progress("records captured") as progress, ExitStack() as stack:
+        database = None
+        if wanted.tables:
+            from schema.registry import open_database
+
+            database = stack.enter_context(open_database(endpoints.database_address(settings)))
+        document = write_capture(admin, order, out, progress, database)
     for topic in document["topics"]:
         word = "complete" if topic["complete"] else "INCOMPLETE"
         LOGGER.info("%s: %s records, %s", topic["name"], f"{topic['records']:,}", word)
+        for reason in topic["reasons"]:
+            LOGGER.warning("%s: %s", topic["name"], reason)
     if json:
         context.print_json(document)
     if not all(topic["complete"] for topic in document["topics"]):
@@ -81,7 +102,18 @@ def _report(path: Path | None) -> dict[str, Any] | None:
     if path is None:
         return None
     try:
-        report: dict[str, Any] = jsonlib.loads(path.read_text(encoding="utf-8"))
+        report: Any = jsonlib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"{path} is no sender's report: {error}", "name another file") from error
-    return report
+    if not isinstance(report, dict):
+        raise InputError(f"{path} is no sender's report", "name what `espbench send --out` wrote")
+    found: dict[str, Any] = report
+    return found
+
+
+def _of_streams(report: dict[str, Any] | None, name: str) -> float | None:
+    """What the sender's report says of its first stream."""
+    streams = (report or {}).get("streams")
+    first = streams[0] if isinstance(streams, list) and streams else None
+    value = first.get(name) if isinstance(first, dict) else None
+    return float(value) if isinstance(value, int | float) else None

@@ -36,7 +36,8 @@ Queries = Annotated[
     typer.Option("--queries", help="Queries by name or number, separated by commas: q0,q3."),
 ]
 Engine = Annotated[
-    str | None, typer.Option("--engine", help="Execution mode: auto, micro-batch, available-now.")
+    str | None,
+    typer.Option("--engine", help="Execution mode: auto, micro-batch, real-time, available-now."),
 ]
 Master = Annotated[str | None, typer.Option("--master", help="Spark's master URL.")]
 Run = Annotated[

@@ -98,8 +98,8 @@ class KafkaAdmin:
     def create(self, names: Iterable[str], *, partitions: int, replication_factor: int) -> None:
         """Make new topics, stamped by LogAppendTime and kept for ever; all of them or none.
 
-        Returns once every partition has a leader that answers for it. Raises `UsageError` where a topic already
-        exists: it is never reused, and nothing is left behind.
+        Returns once every partition has a leader that answers for it. Raises `UsageError` where a
+        topic already exists: it is never reused, and nothing is left behind.
         """
         wanted = list(dict.fromkeys(names))
         existing = sorted(self.names().intersection(wanted))

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 _COLOURS = {"correct": "green", "incorrect": "red", "unknown": "yellow"}
-_LEAST_WIDTH = 112
+_LEAST_WIDTH = 132
 _KINDS = ("expected", "matched", "missing", "extra", "wrong")
 
 

@@ -1,4 +1,4 @@
-"""Capture: the topics of a query of a run, written to a directory that the validator judges."""
+"""Capture: topics and tables of a query of a run, in a directory that the validator judges."""
 
 import json
 import os
@@ -6,20 +6,27 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from espbench import __version__
-from espbench.errors import UsageError
+from espbench.errors import MachineError, UsageError
 from espbench.kafka.admin import KafkaAdmin
 from espbench.names import Query, topics_of
 from espbench.paths import make_dir
+from validator.capture.tables import capture_table
 from validator.capture.topic import capture_topic
 from validator.capturedir import FORMAT, NAME
+
+if TYPE_CHECKING:
+    from schema.contract import Database
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureOrder:
-    """What to capture, and what the topics cannot tell of the run."""
+    """What to capture, and what topics and tables cannot tell of the run.
+
+    `rate` and `duration` are None where nobody says what was asked of the sender.
+    """
 
     query: Query
     run: str
@@ -29,49 +36,75 @@ class CaptureOrder:
     duration: float | None
     warmup: float
     sender_report: dict[str, Any] | None
+    freshness: float = 10.0
 
 
 def capture(
-    admin: KafkaAdmin, order: CaptureOrder, out: Path, progress: Callable[[int], Any]
+    admin: KafkaAdmin,
+    order: CaptureOrder,
+    out: Path,
+    progress: Callable[[int], Any],
+    database: "Database | None" = None,
 ) -> dict[str, Any]:
-    """Write the capture directory `out`, whole or not at all; returns what capture.json says."""
+    """Write the capture directory `out`, whole or not at all; returns what capture.json says.
+
+    `database` is needed for queries with tables only.
+    """
     if out.exists():
         raise UsageError(f"{out} exists already", "name a new directory with --out")
-    if order.query.tables:
-        raise UsageError(
-            f"{order.query.name} needs the table {order.query.tables[0]} in its capture, "
-            "and tables are not captured yet",
-            "write it to a file and use validate --table",
-        )
     make_dir(out.parent)
     draft = out.with_name(f".{out.name}.{os.getpid()}")
     make_dir(draft)
     try:
-        topics = []
-        done = 0
-        for role, name in topics_of(order.prefix, order.run, order.query).items():
-            topic = capture_topic(admin, name, role, draft, _counting_from(done, progress))
-            done += topic.records
-            topics.append(asdict(topic))
-        document = {
-            "format": FORMAT,
-            "run_id": order.run,
-            "query": order.query.name,
-            "prefix": order.prefix,
-            "guarantee": order.guarantee,
-            "rate": order.rate,
-            "duration": order.duration,
-            "warmup": order.warmup,
-            "topics": topics,
-            "tables": [],
-            "sender_report": order.sender_report,
-            "versions": {"espbench": __version__},
-        }
-        (draft / NAME).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        document = _write(admin, order, draft, progress, database)
         draft.rename(out)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise MachineError(
+            f"cannot write the capture {out}: {error.strerror or error}",
+            "check disk and permissions",
+        ) from error
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+    return document
+
+
+def _write(
+    admin: KafkaAdmin,
+    order: CaptureOrder,
+    draft: Path,
+    progress: Callable[[int], Any],
+    database: "Database | None",
+) -> dict[str, Any]:
+    topics = []
+    done = 0
+    for role, name in topics_of(order.prefix, order.run, order.query).items():
+        topic = capture_topic(admin, name, role, draft, _counting_from(done, progress))
+        done += topic.records
+        topics.append(asdict(topic))
+    tables = []
+    for name in order.query.tables:
+        if database is None:
+            raise UsageError(f"{order.query.name} needs the table {name}", "name the database")
+        tables.append(asdict(capture_table(database, name, draft)))
+    document = {
+        "format": FORMAT,
+        "run_id": order.run,
+        "query": order.query.name,
+        "prefix": order.prefix,
+        "guarantee": order.guarantee,
+        "rate": order.rate,
+        "duration": order.duration,
+        "warmup": order.warmup,
+        "topics": topics,
+        "tables": tables,
+        "sender_report": order.sender_report,
+        "freshness": order.freshness,
+        "clocks": [],
+        "versions": {"espbench": __version__},
+    }
+    (draft / NAME).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     return document
 
 

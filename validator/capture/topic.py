@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from espbench.errors import ServiceError
 from espbench.kafka import client as kafka
 from espbench.kafka.admin import KafkaAdmin, OffsetRange, no_topic
+from validator.records import Bools, Ints
 
 SCHEMA = pa.schema(
     [
@@ -26,6 +28,8 @@ LOG_APPEND_TIME = "LogAppendTime"
 # Without progress for so long, the rest is not waited for.
 IDLE_S = 20.0
 _BATCH = 20_000
+# What the client library calls LogAppendTime.
+_STAMPED_BY_BROKER = 2
 _ROW_GROUP = 200_000
 
 
@@ -71,7 +75,8 @@ def capture_topic(
     ranges = admin.offsets(name)
     leaders = {each.partition: each.leader for each in described.partitions}
     file = f"{name}.parquet"
-    options = {"compression": "zstd", "write_page_checksum": True}
+    # Values do not repeat; looking for repetitions would cost more than the rest.
+    options = {"compression": "zstd", "write_page_checksum": True, "use_dictionary": ["partition"]}
     with pq.ParquetWriter(directory / file, SCHEMA, **options) as writer:
         seen = _copy(admin.bootstrap_servers, name, ranges, writer, progress)
     reasons = [
@@ -149,28 +154,53 @@ def _copy(
     return seen
 
 
-def _wanted(library: Any, messages: list[Any], seen: _Progress) -> list[Any]:
+def _wanted(library: Any, messages: list[Any], seen: _Progress) -> pa.RecordBatch | None:
     """The records below the ends; partitions that came to their end leave `seen.ends`."""
-    good = []
-    ends, following = seen.ends, seen.following
+    records = []
     for message in messages:
-        partition, error = message.partition(), message.error()
-        if error is not None:
+        error = message.error()
+        if error is None:
+            records.append(message)
+        else:
             _note_event(library, error, message, seen)
-            continue
-        end, offset = ends.get(partition), message.offset()
-        if end is None:
-            continue
-        if offset < end:
-            good.append(message)
-            seen.skipped |= offset != following[partition]
-            following[partition] = offset + 1
-        if offset >= end - 1:
-            # A record beyond the end shows that nothing else was left before it.
-            seen.skipped |= offset >= end and following[partition] != end
-            del ends[partition]
-    seen.records += len(good)
-    return good
+    if not records:
+        return None
+    partition = np.array([record.partition() for record in records], dtype=np.int32)
+    offset = np.array([record.offset() for record in records], dtype=np.int64)
+    keep = np.zeros(len(records), dtype=np.bool_)
+    for number in np.unique(partition).tolist():
+        if number in seen.ends:
+            keep |= _advance(seen, number, partition == number, offset)
+    if not keep.all():
+        records = [records[row] for row in np.flatnonzero(keep)]
+    seen.records += len(records)
+    stamps = [record.timestamp() for record in records]
+    seen.foreign_stamps += sum(kind != _STAMPED_BY_BROKER for kind, _ in stamps)
+    return pa.record_batch(
+        [
+            pa.array(partition[keep]),
+            pa.array(offset[keep]),
+            pa.array([stamp for _, stamp in stamps], pa.int64()),
+            pa.array([record.key() for record in records], pa.binary()),
+            pa.array([record.value() for record in records], pa.binary()),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def _advance(seen: _Progress, number: int, here: Bools, offset: Ints) -> Bools:
+    """Which records of a partition lie below its end; takes note of gaps and of the end."""
+    end = seen.ends[number]
+    wanted = here & (offset < end)
+    offsets = offset[wanted]
+    path = np.concatenate([[seen.following[number] - 1], offsets])
+    seen.skipped |= bool((np.diff(path) != 1).any())
+    seen.following[number] = int(path[-1]) + 1
+    if offset[here][-1] >= end - 1:
+        # A record beyond the end shows that nothing else was left before it.
+        seen.skipped |= seen.following[number] != end
+        del seen.ends[number]
+    return wanted
 
 
 def _note_event(library: Any, error: Any, message: Any, seen: _Progress) -> None:
@@ -197,23 +227,12 @@ class _Rows:
         self._batches: list[pa.RecordBatch] = []
         self._count = 0
 
-    def add(self, messages: list[Any]) -> None:
-        """Take some messages."""
-        if not messages:
+    def add(self, batch: pa.RecordBatch | None) -> None:
+        """Take some records."""
+        if batch is None:
             return
-        self._batches.append(
-            pa.record_batch(
-                [
-                    pa.array([message.partition() for message in messages], pa.int32()),
-                    pa.array([message.offset() for message in messages], pa.int64()),
-                    pa.array([message.timestamp()[1] for message in messages], pa.int64()),
-                    pa.array([message.key() for message in messages], pa.binary()),
-                    pa.array([message.value() for message in messages], pa.binary()),
-                ],
-                schema=SCHEMA,
-            )
-        )
-        self._count += len(messages)
+        self._batches.append(batch)
+        self._count += batch.num_rows
         if self._count >= _ROW_GROUP:
             self.flush()
 

@@ -1,0 +1,93 @@
+"""What a run makes of verdicts: exit code, table, summary."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from espbench.errors import UsageError
+from espbench.runs.run import exit_code
+from espbench.runs.store import COLUMNS_2021, RunDir
+from espbench.runs.table import print_results, reasons
+
+
+def verdict(**changes: Any) -> dict[str, Any]:
+    latency = {"n": 9, "min": 1.0, "mean": 2.0, "p50": 3.0, "p90": 4.0, "p99": None, "max": 5.0}
+    kinds = ("input", "expected", "actual", "matched", "missing", "extra", "wrong")
+    base: dict[str, Any] = {
+        "query": "identify-errors",
+        "correctness": "correct",
+        "counts": dict.fromkeys(kinds, 9) | dict.fromkeys(("missing", "extra", "wrong"), 0),
+        "witnesses": [],
+        "latency_ms": latency,
+        "latency_ms_after_warmup": latency,
+        "end_to_end_ms": latency,
+        "load": {"asked_rate": 1000.0, "achieved_rate": 999.5, "valid": True, "reasons": []},
+        "sustainability": {"verdict": "sustained", "reasons": []},
+        "slo": {"percentile": 90, "limit_ms": 2000, "met": True},
+        "validator_s": 0.5,
+    }
+    return base | changes
+
+
+def sustainability(word: str) -> dict[str, Any]:
+    return {"sustainability": {"verdict": word, "reasons": ["because"]}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, 0),
+        ({"correctness": "incorrect"}, 4),
+        ({"correctness": "unknown"}, 5),
+        ({"load": {"asked_rate": 1, "achieved_rate": 0, "valid": False, "reasons": []}}, 5),
+        (sustainability("unknown"), 5),
+        (sustainability("not sustained"), 6),
+        ({"slo": {"percentile": 90, "limit_ms": 1, "met": False}}, 6),
+        ({"correctness": "incorrect", **sustainability("unknown")}, 4),
+    ],
+)
+def test_the_exit_code_of_a_run(changes: dict[str, Any], code: int) -> None:
+    assert exit_code([verdict(), verdict(**changes)]) == code
+
+
+def test_the_table_shows_every_cell_whole() -> None:
+    text = io.StringIO()
+    print_results(Console(file=text, width=40), [verdict(**sustainability("not sustained"))])
+    shown = text.getvalue()
+    for word in ("identify-errors", "correct", "1,000", "valid", "no", "p99"):
+        assert word in shown
+    assert "…" not in shown
+
+
+def test_reasons_name_query_and_place() -> None:
+    witness = {"kind": "missing", "topic": "t", "partition": 0, "offset": 7}
+    found = reasons([verdict(witnesses=[witness], **sustainability("unknown"))])
+    assert found == ["identify-errors: because", "identify-errors: missing at t[0]@7"]
+
+
+def test_the_summary_begins_with_the_columns_of_2021(tmp_path: Path) -> None:
+    config = {"kafka": {"prefix": "espbench"}}
+    run = RunDir.create(tmp_path, "r1", {"config": config, "steps": [], "queries": [verdict()]})
+    run.write_summary()
+    with (tmp_path / "r1" / "summary.csv").open(encoding="utf-8", newline="") as file:
+        header, row = csv.reader(file)
+    assert tuple(header[: len(COLUMNS_2021)]) == COLUMNS_2021
+    found = dict(zip(header, row, strict=True))
+    assert found["Topic"] == "espbench-r1-q3-identify-errors"
+    assert (found["Correct"], found["RT-90%ile in ms"], found["Correctness %"]) == (
+        "true",
+        "4.0",
+        "100.0",
+    )
+    assert json.loads((tmp_path / "r1" / "run.json").read_text(encoding="utf-8"))["run_id"] == "r1"
+
+
+def test_a_run_is_never_written_over(tmp_path: Path) -> None:
+    RunDir.create(tmp_path, "r1", {})
+    with pytest.raises(UsageError, match="there is a run r1"):
+        RunDir.create(tmp_path, "r1", {})
