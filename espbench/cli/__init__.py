@@ -70,6 +70,8 @@ def main() -> NoReturn:
     """Run one command and leave with the documented exit code."""
     die_with_parent()
     signal.signal(signal.SIGTERM, _terminate)
+    # Shells start background jobs deaf to it; our children and services must be ended all the same.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if "--version" in sys.argv[1:]:
         sys.stdout.write(f"espbench {__version__}\n")
         sys.exit(0)

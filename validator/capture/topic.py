@@ -156,15 +156,16 @@ def _copy(
 
 def _wanted(library: Any, messages: list[Any], seen: _Progress) -> pa.RecordBatch | None:
     """The records below the ends; partitions that came to their end leave `seen.ends`."""
-    records = []
+    records = [message for message in messages if message.error() is None]
+    batch = _batch(records, seen) if records else None
+    # After the records: an end of a partition is told behind the last of them, in one answer.
     for message in messages:
-        error = message.error()
-        if error is None:
-            records.append(message)
-        else:
-            _note_event(library, error, message, seen)
-    if not records:
-        return None
+        if message.error() is not None:
+            _note_event(library, message.error(), message, seen)
+    return batch
+
+
+def _batch(records: list[Any], seen: _Progress) -> pa.RecordBatch:
     partition = np.array([record.partition() for record in records], dtype=np.int32)
     offset = np.array([record.offset() for record in records], dtype=np.int64)
     keep = np.zeros(len(records), dtype=np.bool_)
