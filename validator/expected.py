@@ -17,12 +17,13 @@ class Expected:
     """Expected outputs, in the order of their inputs.
 
     `source` is the place of the input's stream in the query's list of streams, `row` the input's
-    row there. `text` is the value, or the part of it that must be equal. `optional` outputs may be
-    present or absent: the borderline.
+    row there, and `owed_row` that of the last input that the output needs. `text` is the value, or
+    the part of it that must be equal. `optional` outputs may be present or absent: the borderline.
     """
 
     source: Ints
     row: Ints
+    owed_row: Ints
     text: pa.ChunkedArray
     optional: Bools
 
@@ -64,6 +65,7 @@ def expect_rows(
     return Expected(
         source=np.concatenate(sources),
         row=np.concatenate(rows),
+        owed_row=np.concatenate(rows),
         text=pa.chunked_array(texts, type=pa.binary()),
         optional=np.concatenate(maybe),
     )

@@ -34,8 +34,6 @@ def judge(request: Request) -> Verdict:
     """Judge one query. Missing evidence is part of the verdict; nothing is raised for it."""
     begun = time.perf_counter()
     oracle = oracle_of(request.query)
-    if oracle is None:
-        return _without_oracle(request)
     streams = [
         read_stream(number, request.sources[number], oracle.keeps)
         for number in request.query.streams
@@ -45,8 +43,8 @@ def judge(request: Request) -> Verdict:
         check_ids(stream, request.sent(stream.number))
     outputs = read_outputs(request.sink, oracle.reads) if request.sink else None
     tables = {name: read_table(name, path) for name, path in request.tables.items()}
-    problems, notes = _problems(request, streams, outputs, tables)
     outcome, failure = _ask(oracle, request, streams, outputs, tables, whole=not request.problems)
+    problems, notes = _problems(request, streams, outputs, tables)
     problems += failure
 
     verdict = _measure(request, streams, outputs, outcome, whole=not problems)
@@ -55,11 +53,6 @@ def judge(request: Request) -> Verdict:
     verdict.correctness = _correctness(verdict, outcome)
     verdict.validator_s = time.perf_counter() - begun
     return verdict
-
-
-def _without_oracle(request: Request) -> Verdict:
-    reason = f"there is no oracle for {request.query.name} yet"
-    return Verdict(query=request.query.name, request=request, problems=[reason])
 
 
 def _problems(
@@ -148,7 +141,7 @@ def _measure(
     topics = [stream.topic for stream in streams] + ([outputs.topic] if outputs else [])
     verdict.clock = Clock(
         backwards={topic.name: topic.backwards for topic in topics if topic.backwards},
-        before_input=outcome.early or _early(outcome.answers, topics_stamped(streams, outputs)),
+        before_input=_early(outcome, topics_stamped(streams, outputs)),
         offsets_ms=[
             offset for offset in request.clock_offsets_ms if abs(offset) > CLOCK_TOLERANCE_MS
         ],
@@ -198,9 +191,13 @@ def _asked(request: Request, stream: int) -> float | None:
     return report.asked_rate if report else None
 
 
-def _early(answers: Answers, stamped: bool) -> int:
+def _early(outcome: Outcome, stamped: bool) -> int:
+    """How many answers are stamped before what they answer."""
+    answers = outcome.answers
+    if outcome.may_precede or not stamped:
+        return 0
     given = answers.matched & (answers.given_ms != UNKNOWN_MS)
-    return int((answers.given_ms[given] < answers.owed_ms[given]).sum()) if stamped else 0
+    return int((answers.given_ms[given] < answers.owed_ms[given]).sum())
 
 
 def _latency(outcome: Outcome, after: Bools, request: Request) -> Latency:

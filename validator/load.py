@@ -22,6 +22,7 @@ class StreamLoad:
     failed: int | None = None
     stalls: int | None = None
     valid: bool | None = None
+    ended_early: bool = False
     reasons: list[str] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
@@ -33,6 +34,7 @@ class StreamLoad:
             "lateness_ms": self.lateness_ms,
             "failed": self.failed,
             "queue_full_stalls": self.stalls,
+            "ended_early": self.ended_early,
             "valid": self.valid,
             "reasons": self.reasons,
         }
@@ -60,7 +62,9 @@ def judge_stream(
     )
     rate_is_right = None
     if stamped:
-        load.achieved_rate, rate_is_right = _rate(stream, asked_rate, duration_s)
+        load.achieved_rate, rate_is_right = _rate(stream, asked_rate)
+    if asked_rate is not None and duration_s is not None:
+        load.ended_early = _ended_early(stream, asked_rate, duration_s)
     if load.failed:
         load.reasons.append(f"stream {stream.number}: {load.failed:,} sends failed")
     if load.stalls:
@@ -94,36 +98,28 @@ def judge_stream(
     return load
 
 
-def _rate(
-    stream: Stream, asked: float | None, duration_s: float | None
-) -> tuple[float | None, bool | None]:
+def _rate(stream: Stream, asked: float | None) -> tuple[float | None, bool | None]:
     """The achieved rate, and whether it is the asked one.
 
-    Over the time from the first to the last record, in which n records make n-1 intervals. Where
-    the asked duration is known, a sensor stream that ends before it has not achieved its rate;
-    production times may end early. A millisecond is the finest that stamps can tell.
+    Over the time from the first to the last record, in which n records make n-1 intervals; a stream
+    that ends early has its rate as long as it runs. A millisecond is the finest that stamps tell.
     """
     stamps = stream.topic.timestamp_ms
-    count = len(stamps)
+    intervals = len(stamps) - 1
     span_ms = int(stamps.max() - stamps.min())
-    whole_ms = span_ms * count / (count - 1) if count > 1 else 0.0
-    if duration_s is not None and stream.number != 3:
-        achieved = count / max(duration_s, whole_ms / 1_000)
-        planned = None if asked is None else int(asked * duration_s + 1e-9)
-        if planned is not None and count == planned and whole_ms <= 1_000 * duration_s:
-            return achieved, True
-    elif count > 1 and span_ms:
-        achieved = (count - 1) / span_ms * 1_000
-    else:
+    if not intervals or not span_ms:
         return None, None
+    achieved = intervals / span_ms * 1_000
     if asked is None:
         return achieved, None
-    if abs(achieved - asked) <= RATE_TOLERANCE * asked:
-        return achieved, True
-    slow = (count - 1) / (span_ms + RESOLUTION_MS) * 1_000
-    fast = (count - 1) / max(span_ms - RESOLUTION_MS, 1) * 1_000
-    near = slow <= asked * (1 + RATE_TOLERANCE) and fast >= asked * (1 - RATE_TOLERANCE)
-    return achieved, near and duration_s is None
+    slowest = intervals / (span_ms + RESOLUTION_MS) * 1_000
+    fastest = intervals / max(span_ms - RESOLUTION_MS, RESOLUTION_MS) * 1_000
+    low, high = asked * (1 - RATE_TOLERANCE), asked * (1 + RATE_TOLERANCE)
+    return achieved, slowest <= high and fastest >= low
+
+
+def _ended_early(stream: Stream, asked: float, duration_s: float) -> bool:
+    return len(stream) < (1 - RATE_TOLERANCE) * int(asked * duration_s)
 
 
 def load_document(loads: list[StreamLoad]) -> dict[str, Any]:

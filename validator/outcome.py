@@ -82,7 +82,8 @@ class Outcome:
     reasons: list[str] = field(default_factory=list)
     witnesses: list[Witness] = field(default_factory=list)
     answers: Answers = field(default_factory=Answers.none)
-    early: int = 0
+    # Answers that may come before they are owed: no sign of a wrong clock.
+    may_precede: bool = False
     commit_ms: Ints | None = None
     extras: dict[str, Any] = field(default_factory=dict)
 

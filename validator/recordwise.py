@@ -47,13 +47,15 @@ class Case:
     close: Close | None = None
     # Windows: a single input that was not captured may change every answer.
     every_input_counts: bool = False
+    # What besides the streams the answers depend on (tables) is complete.
+    rest_whole: bool = True
 
 
 def judge_records(case: Case) -> Outcome:
     """Compare, count, and tell what is certain from what missing evidence leaves open."""
     expected, outputs = case.expected, case.outputs
     expected_code, output_code = _codes(case)
-    owed_ms = _of_input(case, lambda stream: stream.topic.timestamp_ms)
+    owed_ms = _of_last_input(case, lambda stream: stream.topic.timestamp_ms)
     found = match(
         Side(expected_code, expected.text, owed_ms),
         Side(
@@ -114,14 +116,22 @@ def _codes(case: Case) -> tuple[Ints, Ints]:
 
 
 def _of_input(case: Case, column: Callable[[Stream], Any]) -> Ints:
-    """A column of the expected outputs' inputs."""
-    expected = case.expected
+    """A column of the expected outputs' own inputs."""
+    return _of_rows(case, column, case.expected.row)
+
+
+def _of_last_input(case: Case, column: Callable[[Stream], Any]) -> Ints:
+    """A column of the last inputs that the expected outputs need."""
+    return _of_rows(case, column, case.expected.owed_row)
+
+
+def _of_rows(case: Case, column: Callable[[Stream], Any], rows: Ints) -> Ints:
     if len(case.streams) == 1:
-        return np.asarray(column(case.streams[0])[expected.row], dtype=np.int64)
-    found = np.zeros(len(expected), dtype=np.int64)
+        return np.asarray(column(case.streams[0])[rows], dtype=np.int64)
+    found = np.zeros(len(rows), dtype=np.int64)
     for place, stream in enumerate(case.streams):
-        here = expected.source == place
-        found[here] = column(stream)[expected.row[here]]
+        here = case.expected.source == place
+        found[here] = column(stream)[rows[here]]
     return found
 
 
@@ -141,7 +151,9 @@ def _moved(case: Case, found: Matching) -> Ints:
 
 def _decide(case: Case, found: Matching, outcome: Outcome) -> None:
     """Hold against the system under test what the evidence proves, leave open what it does not."""
-    source_whole = all(stream.topic.evidence.complete for stream in case.streams)
+    source_whole = case.rest_whole and all(
+        stream.topic.evidence.complete for stream in case.streams
+    )
     sink = case.outputs.topic
     sink_whole = sink.evidence.complete
     counts = outcome.counts
@@ -195,8 +207,8 @@ def _answers(case: Case, found: Matching, required: Bools, owed_ms: Ints) -> Ans
     given = found.answer >= 0
     given_ms = np.full(len(required), UNKNOWN_MS, dtype=np.int64)
     given_ms[given] = sink.timestamp_ms[found.answer[given]]
-    has_due = _of_input(case, lambda stream: stream["has_due"]).astype(np.bool_)
-    due_ms = np.where(has_due, _of_input(case, lambda stream: stream["due_ms"]), UNKNOWN_MS)
+    has_due = _of_last_input(case, lambda stream: stream["has_due"]).astype(np.bool_)
+    due_ms = np.where(has_due, _of_last_input(case, lambda stream: stream["due_ms"]), UNKNOWN_MS)
     numbers = np.array([stream.number for stream in case.streams], dtype=np.int64)
     return Answers(
         stream=numbers[case.expected.source[required]],

@@ -235,6 +235,7 @@ def test_an_interrupted_run_is_kept_and_marked(place: Place) -> None:
 def test_a_run_needs_no_java_on_the_path(place: Place, tmp_path: Path) -> None:
     arguments = ["run", "--json", "--queries", "q3", "--duration", "3", "--warmup", "0"]
     answer = place.call(*arguments, path=without_java(tmp_path))
+    assert answer.stdout, answer.stderr
     document = json.loads(answer.stdout)
     assert document["queries"][0]["correctness"] == "correct"
     # Three seconds say nothing about sustainability.
