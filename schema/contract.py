@@ -31,6 +31,14 @@ class ServerInfo:
     settings: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """What a bulk update was given: `inputs` production times, `unknown` of them of no row."""
+
+    inputs: int
+    unknown: int
+
+
 class Database(ABC):
     """One database, reached by one address, with the benchmark's tables in one schema.
 
@@ -41,6 +49,13 @@ class Database(ABC):
     # Whether creating and dropping tables can be rolled back. Where not, the marker alone says
     # that a load is incomplete.
     transactional_ddl: ClassVar[bool]
+    # Whether rows lie in their primary key, which a load then needs from the beginning.
+    keys_before_load: ClassVar[bool]
+    # Whether making a foreign key proves that it holds. Where not, the checks ask.
+    checks_new_foreign_keys: ClassVar[bool]
+    # Whether a freshly loaded table lies as `restore_stamps` leaves it. Where not, the load calls
+    # that as well, so that the first run finds what every later one finds.
+    load_is_pristine: ClassVar[bool]
     # What the driver raises where it is used without SQLAlchemy.
     driver_error: ClassVar[type[Exception]]
     # Whether the database can tell when a row was committed.
@@ -109,11 +124,29 @@ class Database(ABC):
     def ensure_schema(self, connection: Connection) -> None:
         """Make the schema unless it is there."""
 
+    def dependents(self, connection: Connection, names: Iterable[str]) -> list[str]:  # noqa: ARG002 - for plug-ins
+        """What others made that would break if these tables were dropped, for people to read.
+
+        Empty as well where the database itself refuses to drop such tables.
+        """
+        return []
+
     @abstractmethod
     def bulk_load(self, connection: Connection, target: Table, blocks: Iterable[bytes]) -> int:
         r"""Fill a table, created in this session, from blocks of tab-separated text with `\N`.
 
         Blocks need not end with lines. Returns the number of rows.
+        """
+
+    @abstractmethod
+    def bulk_update(self, connection: Connection, lines: Iterable[bytes]) -> Stamped:
+        """Stamp production order lines by lines of the production-times stream, in bulk.
+
+        The lines are the stream's own (`pt_o_id`, `pt_ol_number`, `pt_pol_number`, `pt_is_end`,
+        tab separated, each ended by LF), in blocks that need not end with lines. Sets pol_start_ts
+        (0) or pol_end_ts (1) to `now()` of the moment the update runs, where it is still null: the
+        same lines again change nothing. No end comes before a start of the same call. The caller
+        commits, and may use a connection for many calls.
         """
 
     @abstractmethod

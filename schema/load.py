@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.schema import AddConstraint, CreateTable, DropTable
 
 from espbench.errors import InputError, ServiceError, UsageError
-from schema.checks import check_tables, row_counts
+from schema.checks import check_foreign_keys, check_tables, row_counts
 from schema.contract import Database
 from schema.dataset import DataSet, TableFile
 from schema.marker import (
@@ -21,8 +21,15 @@ from schema.marker import (
     write_marker,
 )
 from schema.production_times import check_production_times
-from schema.reset import STAMPED, place_downtimes, settle
-from schema.tables import ALL_TABLES, BUSINESS_TABLES, MARKER, PLAN, without_constraints
+from schema.reset import place_downtimes, settle
+from schema.tables import (
+    ALL_TABLES,
+    BUSINESS_TABLES,
+    MARKER,
+    PLAN,
+    STAMPED,
+    without_constraints,
+)
 
 _BULK_TABLES = tuple(name for name in BUSINESS_TABLES if name != "workplace")
 
@@ -75,8 +82,12 @@ def load(
         ThreadPoolExecutor(1) as beside,
         database.changing() as connection,
     ):
-        _make_room(database, connection, overwrite=overwrite)
-        _create(database, connection, data)
+        ours = _recognise(database, connection, overwrite=overwrite)
+        if not database.transactional_ddl:
+            # What can be known to be wrong is refused while the old state is still there.
+            _read_once(data)
+        _make_room(database, connection, data, marked=ours)
+        _create(database, connection)
         # The server builds keys meanwhile; this reads two files on the client.
         production = data.tables[STAMPED].path
         pairs = beside.submit(check_production_times, production, data.production_times.path)
@@ -94,6 +105,12 @@ def load(
             raise ServiceError("the marker table vanished during the load", "load again")
         with _timed(report, "downtimes"):
             place_downtimes(database, connection, marker, start_ms, duration_s)
+        if not database.load_is_pristine:
+            with _timed(report, "rewrite"):
+                database.restore_stamps(connection)
+        if not database.checks_new_foreign_keys:
+            with _timed(report, "foreign keys"):
+                check_foreign_keys(database, connection)
         with _timed(report, "keys"):
             _add_keys(database, connection)
         with _timed(report, "checks"):
@@ -127,30 +144,60 @@ def is_loaded(database: Database, data: DataSet) -> bool:
         return all(counts[name] == data.tables[name].rows for name in BUSINESS_TABLES)
 
 
-def _make_room(database: Database, connection: Connection, *, overwrite: bool) -> None:
-    """Drop what an earlier load made; never anything else, unless told to."""
+def _recognise(database: Database, connection: Connection, *, overwrite: bool) -> bool:
+    """Whether an earlier load's marker is there; raises where something else is in the way."""
     taken = existing_tables(database, connection)
-    if not overwrite and taken:
-        made_by_us = MARKER in taken and read_marker(database, connection) is not None
-        if not made_by_us:
-            shown = ", ".join(sorted(taken))
-            raise UsageError(
-                f"the schema {database.address.schema_name} of {database.address} holds tables "
-                f"that espbench did not make: {shown}",
-                "choose another schema (database.schema_name), or drop them with --overwrite",
-            )
+    try:
+        ours = MARKER in taken and read_marker(database, connection) is not None
+    except UsageError:
+        if not overwrite:
+            raise
+        ours = False
+    if taken and not ours and not overwrite:
+        shown = ", ".join(sorted(taken))
+        raise UsageError(
+            f"the schema {database.address.schema_name} of {database.address} holds tables "
+            f"that espbench did not make: {shown}",
+            "choose another schema (database.schema_name), or drop them with --overwrite",
+        )
+    if taken and (dependents := database.dependents(connection, taken)):
+        raise ServiceError(
+            f"{', '.join(dependents)} of {database.address} depend on the tables",
+            "drop what depends on the tables yourself",
+        )
+    return ours
+
+
+def _read_once(data: DataSet) -> None:
+    """Check the sum of every file of a table."""
+    for file in data.tables.values():
+        for _block in file.blocks():
+            pass
+
+
+def _make_room(database: Database, connection: Connection, data: DataSet, *, marked: bool) -> None:
+    """Drop what an earlier load made, or what --overwrite gave up; never anything else.
+
+    The marker comes first and stays: where tables cannot be brought back, it says from here on
+    that they are not whole.
+    """
+    taken = existing_tables(database, connection)
+    database.ensure_schema(connection)
+    if not marked:
+        if MARKER in taken:
+            connection.execute(DropTable(database.table(MARKER)))
+        connection.execute(CreateTable(database.table(MARKER)))
+    write_marker(database, connection, data)
     for name in reversed(ALL_TABLES):
-        if name in taken:
+        if name in taken and name != MARKER:
             connection.execute(DropTable(database.table(name)))
 
 
-def _create(database: Database, connection: Connection, data: DataSet) -> None:
-    database.ensure_schema(connection)
-    # The marker first: where tables cannot be undone, it says from here on that they are not whole.
-    connection.execute(CreateTable(database.table(MARKER)))
-    write_marker(database, connection, data)
+def _create(database: Database, connection: Connection) -> None:
     for name in (*BUSINESS_TABLES, PLAN):
-        connection.execute(CreateTable(without_constraints(database.table(name))))
+        full = database.table(name)
+        bare = without_constraints(full, primary_key=database.keys_before_load)
+        connection.execute(CreateTable(bare))
 
 
 def _fill(
@@ -181,10 +228,11 @@ def _fill(
 
 
 def _add_keys(database: Database, connection: Connection) -> None:
-    """Primary keys, then foreign keys: each is built once, over all rows."""
+    """Primary keys (unless they are there), then foreign keys: each built once, over all rows."""
     names = (*BUSINESS_TABLES, PLAN)
-    for name in names:
-        connection.execute(AddConstraint(database.table(name).primary_key))
+    if not database.keys_before_load:
+        for name in names:
+            connection.execute(AddConstraint(database.table(name).primary_key))
     for name in names:
         target = database.table(name)
         for constraint in sorted(target.foreign_key_constraints, key=lambda key: str(key.name)):

@@ -4,6 +4,7 @@ Tables without it are not ours: `load` refuses them. A marker that does not say 
 that was cut short: no run accepts it.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -46,11 +47,10 @@ def existing_tables(database: Database, connection: Connection) -> set[str]:
     inspector = inspect(connection)
     if schema not in inspector.get_schema_names():
         return set()
-    taken = {
-        *inspector.get_table_names(schema),
-        *inspector.get_view_names(schema),
-        *inspector.get_materialized_view_names(schema),
-    }
+    taken = {*inspector.get_table_names(schema), *inspector.get_view_names(schema)}
+    # Not every database has such views.
+    with suppress(NotImplementedError):
+        taken.update(inspector.get_materialized_view_names(schema))
     return taken & set(ALL_TABLES)
 
 
@@ -64,6 +64,9 @@ def read_marker(database: Database, connection: Connection) -> Marker | None:
     rows = None
     if found == set(marker.columns.keys()):
         rows = connection.execute(select(marker)).mappings().all()
+        if not rows:
+            # Cut short between making the table and writing its row.
+            return Marker(LOADING, "", 0, 0, "", None, None, None, None, None)
     if rows is None or len(rows) != 1 or rows[0]["format"] != FORMAT:
         raise UsageError(
             f"the table {marker} of {database.address} is not a marker of this version",
@@ -97,11 +100,11 @@ def accept(database: Database, marker: Marker | None, tables_sha256: str | None 
 
 
 def write_marker(database: Database, connection: Connection, data: DataSet) -> None:
-    """Say that this data set is being loaded."""
+    """Say that this data set is being loaded, whatever was said before."""
+    marker = database.table(MARKER)
+    connection.execute(marker.delete())
     connection.execute(
-        database.table(MARKER)
-        .insert()
-        .values(
+        marker.insert().values(
             id=1,
             format=FORMAT,
             state=LOADING,

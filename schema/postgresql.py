@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import psycopg
 from psycopg import sql
@@ -14,24 +14,28 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    Select,
     Table,
+    and_,
+    case,
     create_engine,
     func,
     inspect,
     literal_column,
+    or_,
     select,
     text,
 )
 from sqlalchemy.pool import NullPool
-from sqlalchemy.schema import CreateSchema
+from sqlalchemy.schema import CreateSchema, CreateTable
 
 from espbench.errors import ServiceError
-from schema.contract import Database, ServerInfo
+from schema.contract import Database, ServerInfo, Stamped
+from schema.tables import STAMPED, given_stamps, same_line, unknown_lines
 
 # The driver's remarks about errors that we report ourselves.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
-STAMPED = "production_order_line"
 _CONNECT_TIMEOUT_S = 10
 _CANCEL_TIMEOUT_S = 5
 _LOCK_TIMEOUT = "30s"
@@ -55,6 +59,9 @@ class PostgreSQL(Database):
 
     kind: ClassVar[str] = "postgresql"
     transactional_ddl: ClassVar[bool] = True
+    keys_before_load: ClassVar[bool] = False
+    checks_new_foreign_keys: ClassVar[bool] = True
+    load_is_pristine: ClassVar[bool] = True
     driver_error: ClassVar[type[Exception]] = psycopg.Error
     knows_commit_times: ClassVar[bool] = True
 
@@ -132,14 +139,22 @@ class PostgreSQL(Database):
 
     def bulk_load(self, connection: Connection, target: Table, blocks: Iterable[bytes]) -> int:
         """COPY from this client; frozen, as the table is of this transaction."""
-        statement = sql.SQL("COPY {} ({}) FROM STDIN (FREEZE)").format(
-            _identifier(target), sql.SQL(", ").join(map(sql.Identifier, target.columns.keys()))
-        )
-        with _raw(connection).cursor() as cursor:
-            with cursor.copy(statement) as copy:
-                for block in blocks:
-                    copy.write(block)
-            return cursor.rowcount
+        return _copy(connection, target, blocks, sql.SQL("(FREEZE)"))
+
+    def bulk_update(self, connection: Connection, lines: Iterable[bytes]) -> Stamped:
+        """COPY into a temporary table, then one UPDATE … FROM: one new version of each row.
+
+        PostgreSQL computes new values in the order of the columns, so a start comes before an end.
+        """
+        given, target = given_stamps(), self.table(STAMPED)
+        connection.execute(CreateTable(given, if_not_exists=True))
+        # Empty already after a commit; a transaction may make several calls.
+        connection.execute(given.delete())
+        inputs = _copy(connection, given, lines, sql.SQL(""))
+        keys, changed = connection.execute(_stamp(given, target, self.now())).one()
+        if keys == changed:
+            return Stamped(inputs, 0)
+        return Stamped(inputs, int(connection.scalar(unknown_lines(given, target)) or 0))
 
     def restore_stamps(self, connection: Connection) -> None:
         """Write the table anew in one pass, then in the order of its key: two fast rewrites."""
@@ -193,8 +208,50 @@ class PostgreSQL(Database):
         return ServerInfo("PostgreSQL", version, {n: found[n] for n in _SHOWN if n in found})
 
 
+def _stamp(given: Table, target: Table, now: ColumnElement[datetime]) -> Select[Any]:
+    """The update, and how many keys were given and rows changed."""
+    started, ended = given.c.pt_is_end == 0, given.c.pt_is_end == 1
+    key = (given.c.pt_o_id, given.c.pt_ol_number, given.c.pt_pol_number)
+    keys = (
+        select(*key, func.bool_or(started).label("started"), func.bool_or(ended).label("ended"))
+        .group_by(*key)
+        .cte("keys")
+    )
+    start, end = target.c.pol_start_ts, target.c.pol_end_ts
+    changed = (
+        target.update()
+        .values(
+            pol_start_ts=case((keys.c.started, func.coalesce(start, now)), else_=start),
+            pol_end_ts=case((keys.c.ended, func.coalesce(end, now)), else_=end),
+        )
+        .where(
+            same_line(keys, target),
+            or_(and_(keys.c.started, start.is_(None)), and_(keys.c.ended, end.is_(None))),
+        )
+        .returning(literal_column("1").label("one"))
+        .cte("changed")
+    )
+    return select(
+        select(func.count()).select_from(keys).scalar_subquery(),
+        select(func.count()).select_from(changed).scalar_subquery(),
+    )
+
+
+def _copy(
+    connection: Connection, target: Table, blocks: Iterable[bytes], options: sql.Composable
+) -> int:
+    statement = sql.SQL("COPY {} ({}) FROM STDIN {}").format(
+        _identifier(target), sql.SQL(", ").join(map(sql.Identifier, target.columns.keys())), options
+    )
+    with _raw(connection).cursor() as cursor:
+        with cursor.copy(statement) as copy:
+            for block in blocks:
+                copy.write(block)
+        return cursor.rowcount
+
+
 def _identifier(target: Table) -> sql.Identifier:
-    return sql.Identifier(str(target.schema), target.name)
+    return sql.Identifier(*([target.schema] if target.schema else []), target.name)
 
 
 def _raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:

@@ -28,4 +28,13 @@ def _postgresql(address: DatabaseAddress) -> Database:
     return PostgreSQL(address)
 
 
-_PLUGINS: dict[str, Callable[[DatabaseAddress], Database]] = {"postgresql": _postgresql}
+def _mariadb(address: DatabaseAddress) -> Database:
+    from schema.mariadb import MariaDB  # noqa: PLC0415 - likewise
+
+    return MariaDB(address)
+
+
+_PLUGINS: dict[str, Callable[[DatabaseAddress], Database]] = {
+    "postgresql": _postgresql,
+    "mariadb": _mariadb,
+}

@@ -10,9 +10,7 @@ from sqlalchemy import Connection, or_, select
 from schema.contract import Database
 from schema.downtimes import place, utc_without_zone
 from schema.marker import Marker, accept, read_marker, update_marker
-from schema.tables import PLAN
-
-STAMPED, PLACED = "production_order_line", "workplace"
+from schema.tables import PLACED, PLAN, STAMPED
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,20 @@ from sqlalchemy import (
     CHAR,
     BigInteger,
     Column,
+    ColumnElement,
     DateTime,
     ForeignKey,
     ForeignKeyConstraint,
+    FromClause,
     Integer,
     MetaData,
     Numeric,
+    Select,
     String,
     Table,
+    and_,
+    func,
+    select,
 )
 from sqlalchemy.dialects import mysql, postgresql
 from sqlalchemy.types import TypeEngine
@@ -35,6 +41,8 @@ BUSINESS_TABLES = (
 MARKER = "espbench_load"
 PLAN = "espbench_downtime"
 ALL_TABLES = (*BUSINESS_TABLES, PLAN, MARKER)
+# What runs write into, and what is written before each of them.
+STAMPED, PLACED = "production_order_line", "workplace"
 
 _NAMES = {
     "pk": "pk_%(table_name)s",
@@ -68,10 +76,49 @@ def table(metadata: MetaData, name: str) -> Table:
     return metadata.tables[f"{metadata.schema}.{name}"]
 
 
-def without_constraints(full: Table) -> Table:
-    """The same columns in a table without keys: what a bulk load fills fastest."""
-    columns = [Column(c.name, c.type, nullable=c.nullable) for c in full.columns]
-    return Table(full.name, MetaData(schema=full.schema), *columns)
+def without_constraints(full: Table, *, primary_key: bool = False) -> Table:
+    """The same columns in a table without keys, or with the primary one alone.
+
+    What a bulk load fills fastest depends on how the database keeps its rows.
+    """
+    columns = [
+        Column(
+            c.name,
+            c.type,
+            nullable=c.nullable,
+            primary_key=primary_key and c.primary_key,
+            autoincrement=False,
+        )
+        for c in full.columns
+    ]
+    return Table(full.name, MetaData(schema=full.schema), *columns, **full.dialect_kwargs)
+
+
+def given_stamps(schema_name: str | None = None) -> Table:
+    """A temporary table for lines of the production-times stream, as they come."""
+    names = ("pt_o_id", "pt_ol_number", "pt_pol_number", "pt_is_end")
+    return Table(
+        "espbench_stamps",
+        MetaData(schema=schema_name),
+        *(Column(name, Integer, nullable=False) for name in names),
+        prefixes=["TEMPORARY"],
+        postgresql_on_commit="DELETE ROWS",
+    )
+
+
+def same_line(given: FromClause, lines: Table) -> ColumnElement[bool]:
+    """Whether a production time is of this production order line."""
+    return and_(
+        lines.c.pol_o_id == given.c.pt_o_id,
+        lines.c.pol_ol_number == given.c.pt_ol_number,
+        lines.c.pol_number == given.c.pt_pol_number,
+    )
+
+
+def unknown_lines(given: Table, lines: Table) -> Select[int]:
+    """How many production times are of no production order line."""
+    found = given.outerjoin(lines, same_line(given, lines))
+    return select(func.count()).select_from(found).where(lines.c.pol_o_id.is_(None))
 
 
 def _key(name: str, *foreign: ForeignKey) -> Column[int]:

@@ -20,7 +20,7 @@ def down(
 
     settings = context.begin(config, quiet=quiet, verbose=verbose)
     stopped = {}
-    for service in services.select(settings, names):
+    for service in services.present(settings, names):
         stopped[service.name] = service.stop()
         LOGGER.info(
             "%s %s", service.name, "stopped" if stopped[service.name] else "was not running"

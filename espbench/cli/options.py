@@ -21,8 +21,8 @@ Db = Annotated[
     str | None,
     typer.Option(
         "--db",
-        help="Database URL without password, e.g. postgresql://user@host:5432/name "
-        "(default: the embedded PostgreSQL).",
+        help="Database URL without password, e.g. postgresql://user@host:5432/name; or an embedded "
+        "one: postgresql (default), mariadb.",
     ),
 ]
 Rate = Annotated[float | None, typer.Option("--rate", help="Records per second and stream.")]

@@ -22,7 +22,7 @@ def status(
     from espbench import services
 
     settings = context.begin(config, quiet=quiet, verbose=verbose)
-    found = [service.status() for service in services.select(settings, names)]
+    found = [service.status() for service in services.present(settings, names)]
     if json:
         context.print_json({"services": [asdict(one) for one in found]})
     else:

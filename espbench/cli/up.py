@@ -9,7 +9,8 @@ from espbench.cli import context, options
 from espbench.logs import LOGGER
 
 Names = Annotated[
-    list[str] | None, typer.Argument(help="Services: kafka, postgresql (default: all).")
+    list[str] | None,
+    typer.Argument(help="Services: kafka, postgresql (both by default), mariadb."),
 ]
 
 

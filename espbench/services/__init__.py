@@ -3,15 +3,30 @@
 from espbench.config import Settings
 from espbench.errors import UsageError
 from espbench.services.kafka import Kafka
+from espbench.services.mariadb import MariaDB
 from espbench.services.postgresql import PostgreSQL
 from espbench.services.service import Service
 
-KINDS: dict[str, type[Service]] = {kind.name: kind for kind in (Kafka, PostgreSQL)}
+KINDS: dict[str, type[Service]] = {kind.name: kind for kind in (Kafka, PostgreSQL, MariaDB)}
+# What a run needs by default; the others start when they are named.
+DEFAULT = ("kafka", "postgresql")
 
 
 def select(settings: Settings, names: list[str] | None = None) -> list[Service]:
-    """The services of these names, all where none is named."""
+    """The services of these names, the default ones where none is named."""
     for name in names or []:
         if name not in KINDS:
             raise UsageError(f"there is no service {name!r}", f"there are: {', '.join(KINDS)}")
-    return [kind(settings) for name, kind in KINDS.items() if not names or name in names]
+    wanted = names or DEFAULT
+    return [kind(settings) for name, kind in KINDS.items() if name in wanted]
+
+
+def present(settings: Settings, names: list[str] | None = None) -> list[Service]:
+    """The services of these names; without names the default ones and all that were ever started.
+
+    For commands that look at services or stop them: one that was started must not be forgotten.
+    """
+    if names:
+        return select(settings, names)
+    everything = select(settings, list(KINDS))
+    return [one for one in everything if one.name in DEFAULT or one.home.exists()]

@@ -8,11 +8,13 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
-from espbench.config import Settings
+from espbench.config import DatabaseSettings, Settings
 from espbench.errors import ConfigError, ServiceError
 from espbench.paths import StateDir
 
 DEFAULT_PORTS = {"postgresql": 5432, "mariadb": 3306, "mysql": 3306}
+# Databases that can be embedded; `database.url` may be such a word alone. The first is the default.
+EMBEDDED_DATABASES = ("postgresql", "mariadb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +42,29 @@ def bootstrap_servers(settings: Settings) -> str:
     return str(endpoint["bootstrap_servers"])
 
 
+def embedded_database(settings: Settings) -> str | None:
+    """Which embedded database these settings mean; None where a URL names another one."""
+    given = settings.database.url
+    if given is None:
+        return EMBEDDED_DATABASES[0]
+    return given if given in EMBEDDED_DATABASES else None
+
+
 def database_address(settings: Settings) -> DatabaseAddress:
     """The database's address; raises `ServiceError` where none was given and none is running."""
-    given = settings.database
-    if given.url is None:
-        endpoint = _embedded(settings, "postgresql", "--db")
-        home = StateDir.of(settings).service("postgresql")
-        return DatabaseAddress(
-            kind="postgresql",
-            host=str(endpoint["host"]),
-            port=int(endpoint["port"]),
-            user=str(endpoint["user"]),
-            database=str(endpoint["database"]),
-            password=_read_secret(home / "password"),
-            schema_name=given.schema_name,
-        )
-    return parse_database_url(settings)
+    kind = embedded_database(settings)
+    if kind is None:
+        return parse_database_url(settings)
+    endpoint = _embedded(settings, kind, "--db")
+    return DatabaseAddress(
+        kind=kind,
+        host=str(endpoint["host"]),
+        port=int(endpoint["port"]),
+        user=str(endpoint["user"]),
+        database=str(endpoint["database"]),
+        password=_read_secret(StateDir.of(settings).service(kind) / "password"),
+        schema_name=settings.database.schema_name,
+    )
 
 
 def parse_database_url(settings: Settings) -> DatabaseAddress:
@@ -66,7 +75,8 @@ def parse_database_url(settings: Settings) -> DatabaseAddress:
     if kind not in DEFAULT_PORTS or not parts.hostname or not parts.username:
         raise ConfigError(
             f"database.url is not a database address: {kind or '(empty)'}://…",
-            "write it as postgresql://user@host:5432/name",
+            "write it as postgresql://user@host:5432/name, or one of the embedded ones: "
+            + ", ".join(EMBEDDED_DATABASES),
         )
     try:
         port = parts.port or DEFAULT_PORTS[kind]
@@ -78,16 +88,33 @@ def parse_database_url(settings: Settings) -> DatabaseAddress:
     elif password is None and parts.password:
         password = SecretStr(unquote(parts.password))
     pairs = [pair.partition("=") for pair in parts.query.split("&") if pair]
+    user, named = unquote(parts.username), unquote(parts.path.lstrip("/"))
+    kind = "mariadb" if kind == "mysql" else kind
+    schema_name = given.schema_name
+    if kind == "mariadb":
+        named = schema_name = _one_name(given, named)
     return DatabaseAddress(
-        kind="mariadb" if kind == "mysql" else kind,
+        kind=kind,
         host=parts.hostname,
         port=port,
-        user=unquote(parts.username),
-        database=unquote(parts.path.lstrip("/")) or unquote(parts.username),
+        user=user,
+        database=named or user,
         password=password,
-        schema_name=given.schema_name,
+        schema_name=schema_name,
         options=tuple((unquote(key), unquote(value)) for key, _, value in pairs),
     )
+
+
+def _one_name(given: DatabaseSettings, named: str) -> str:
+    """A schema is a database in MariaDB: the URL's, else the configured one, never two."""
+    if not named:
+        return given.schema_name
+    if "schema_name" in given.model_fields_set and given.schema_name != named:
+        raise ConfigError(
+            f"database.url names the database {named}, database.schema_name {given.schema_name}",
+            "in MariaDB they are the same thing: give one of them",
+        )
+    return named
 
 
 def _embedded(settings: Settings, service: str, option: str) -> dict[str, Any]:
@@ -96,7 +123,8 @@ def _embedded(settings: Settings, service: str, option: str) -> dict[str, Any]:
         endpoint: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ServiceError(
-            f"the embedded {service} is not running", f"start it with `espbench up` or use {option}"
+            f"the embedded {service} is not running",
+            f"start it with `espbench up {service}` or use {option}",
         ) from error
     return endpoint
 
