@@ -147,6 +147,7 @@ def _load_document(report: "LoadReport", start_ms: int, duration_s: float) -> di
                 "rows": table.rows,
                 "seconds": round(table.seconds, 3),
                 "rows_per_s": round(table.rows_per_s),
+                "keys_s": round(report.keys.get(name, 0.0), 3),
             }
             for name, table in report.tables.items()
         ],

@@ -1,6 +1,7 @@
 """The embedded servers, for real: started, killed, recovered, refused."""
 
 import os
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from espbench import services as embedded
 from espbench.config import Settings, load_settings
 from espbench.errors import MachineError, ServiceError
 from espbench.services import jars
+from espbench.services import postgresql as postgresql_service
 from espbench.services.endpoints import bootstrap_servers, database_address
 from espbench.services.java import find_java
 from espbench.services.service import HOST, Service
@@ -122,6 +124,35 @@ def test_kafka_answers_and_survives_a_kill(own: Settings) -> None:
     assert second.pid != first.pid
     server.stop()
     assert of_state(own) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to give up rights")
+def test_postgresql_runs_where_its_own_user_cannot_enter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    programs = private / "programs"
+    installed = postgresql_service._program("postgres").parents[1]
+    shutil.copytree(installed, programs, copy_function=link_or_copy, symlinks=True)
+    monkeypatch.setattr(postgresql_service, "_program", lambda name: programs / "bin" / name)
+    settings = load_settings(None, {"state_dir": private / "state"})
+    server = postgresql(settings)
+    try:
+        server.start()
+        assert query(settings, "SELECT 1") == [(1,)]
+        record = server.record()
+        assert record is not None
+        assert psutil.Process(record.pid).uids().effective != 0
+    finally:
+        server.stop()
+
+
+def link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def test_a_stale_pid_file_is_never_believed(own: Settings) -> None:
