@@ -35,7 +35,7 @@ from sqlalchemy.schema import CreateTable
 from espbench.errors import ConfigError, ServiceError
 from espbench.services.endpoints import DatabaseAddress
 from schema.contract import Database, ServerInfo, Stamped
-from schema.streamed import as_file
+from schema.streamed import with_file
 from schema.tables import STAMPED, given_stamps, same_line, unknown_lines
 
 _CONNECT_TIMEOUT_S = 10
@@ -263,7 +263,7 @@ class MariaDB(Database):
 
     def now(self) -> ColumnElement[datetime]:
         """`SYSDATE(6)`, in sessions whose zone is UTC."""
-        return func.sysdate(literal_column("6"), type_=mysql.DATETIME(fsp=6))
+        return literal_column("SYSDATE(6)", mysql.DATETIME(fsp=6))
 
     def server(self) -> ServerInfo:
         """Version and the settings that decide about durability."""
@@ -301,12 +301,15 @@ def tls_arguments(options: dict[str, str]) -> dict[str, Any]:
 def _load_data(connection: Connection, target: Table, blocks: Iterable[bytes]) -> int:
     """LOAD DATA LOCAL; raises for the first remark, because LOCAL turns every error into one."""
     columns = ", ".join(_quoted(connection, name) for name in target.columns.keys())  # noqa: SIM118 - by name
-    with as_file(blocks) as path:
-        loaded = connection.exec_driver_sql(
+
+    def load(path: str) -> int:
+        return connection.exec_driver_sql(
             f"LOAD DATA LOCAL INFILE '{path}' INTO TABLE {_full_name(connection, target)} "
             r"CHARACTER SET utf8mb4 FIELDS TERMINATED BY '\t' ESCAPED BY '\\' "
             rf"LINES TERMINATED BY '\n' ({columns})"
-        )
+        ).rowcount
+
+    rows = with_file(blocks, load)
     remarks = connection.exec_driver_sql("SHOW WARNINGS LIMIT 1").all()
     if remarks:
         _level, _number, message = remarks[0]
@@ -314,7 +317,7 @@ def _load_data(connection: Connection, target: Table, blocks: Iterable[bytes]) -
             f"the table {target.name} refused a row: {message}",
             "make the data again: espbench datagen --force",
         )
-    return loaded.rowcount
+    return rows
 
 
 def _full_name(connection: Connection, target: Table) -> str:

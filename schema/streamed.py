@@ -2,37 +2,44 @@
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TypeVar
+
+_END_TIMEOUT_S = 10
+
+T = TypeVar("T")
 
 
-@contextmanager
-def as_file(blocks: Iterable[bytes]) -> Iterator[str]:
-    """A path that reads as these blocks, once, while they are made.
+def with_file(blocks: Iterable[bytes], work: Callable[[str], T]) -> T:
+    """What `work` returns for a path that reads as these blocks, once, while they are made.
 
-    The blocks are drawn in a thread of their own. What they raise is raised when the `with` ends;
-    a reader that stops early ends them.
+    The blocks are drawn here and `work` runs in a thread of its own, where no signal interrupts it
+    half-way through a message to a server. Whatever ends the blocks ends the file: `work` sees its
+    end, and is waited for, before the exception goes on.
     """
     reading, writing = os.pipe()
-    failures: list[BaseException] = []
+    result: Future[T] = Future()
 
-    def feed() -> None:
+    def run() -> None:
         try:
-            with os.fdopen(writing, "wb") as pipe:
-                for block in blocks:
-                    pipe.write(block)
-        except BrokenPipeError:
-            # The reader has had enough and knows why.
-            return
-        except BaseException as error:  # noqa: BLE001 - raised again where the reader can see it
-            failures.append(error)
+            result.set_result(work(f"/dev/fd/{reading}"))
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
+            result.set_exception(error)
+        finally:
+            os.close(reading)
 
-    feeder = threading.Thread(target=feed, name="blocks", daemon=True)
-    feeder.start()
+    threading.Thread(target=run, name="reader of blocks", daemon=True).start()
     try:
-        yield f"/dev/fd/{reading}"
-    finally:
-        os.close(reading)
-        feeder.join()
-    if failures:
-        raise failures[0]
+        with os.fdopen(writing, "wb") as pipe:
+            for block in blocks:
+                pipe.write(block)
+    except BrokenPipeError:
+        # `work` has had enough; its result says why.
+        pass
+    except BaseException:
+        with suppress(TimeoutError):
+            result.exception(_END_TIMEOUT_S)
+        raise
+    return result.result()

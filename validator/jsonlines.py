@@ -10,6 +10,7 @@ been more generous than one record a line, is read line by line, so that every b
 
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,9 +30,9 @@ COMPRESSED_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LOG_APPEND = "logappend"
-# kcat's own lines have one brace, and one bracket where there are headers. Arrow's reader recurses
-# into nested values, so that a block with many more is left to Python's, which cannot overflow.
-BRACKETS_PER_LINE = 3
+_LINE_END, _OPEN, _CLOSE = b"\n{}"
+# A bracket within a bracket: no list of headers.
+_NESTED = re.compile(rb"\[[^\]\n]*\[")
 
 _SCHEMA = pa.schema(
     [
@@ -134,7 +135,7 @@ def _member(member: Any, begin: bytes, file: io.BufferedReader) -> Iterator[byte
 def _fast(block: bytes) -> Batch | None:
     """A block by Arrow's reader, or None where it has to be read line by line."""
     lines = block.count(b"\n") + (not block.endswith(b"\n"))
-    if block.count(b"{") + block.count(b"[") > BRACKETS_PER_LINE * lines:
+    if not _looks_like_kcat(block, lines):
         return None
     try:
         table = pj.read_json(
@@ -162,6 +163,26 @@ def _fast(block: bytes) -> Batch | None:
         value=columns["payload"],
         stamped=kinds == [LOG_APPEND.encode()] and not columns["ts"].null_count,
         topic=text(columns["topic"][0].as_py()),
+    )
+
+
+def _looks_like_kcat(block: bytes, lines: int) -> bool:
+    """Whether every line is one flat object, from its first byte to its last.
+
+    Arrow's reader dies of other things: a `null` between objects, values nested too deeply.
+    """
+    content = np.frombuffer(block, dtype=np.uint8)
+    ends = np.flatnonzero(content == _LINE_END)
+    if len(ends) < lines:
+        ends = np.append(ends, len(content))
+    begins = np.append(0, ends[:-1] + 1)
+    return bool(
+        (begins < ends).all()
+        and (content[begins] == _OPEN).all()
+        and (content[ends - 1] == _CLOSE).all()
+        and np.count_nonzero(content == _OPEN) == lines
+        and np.count_nonzero(content == _CLOSE) == lines
+        and (b"[" not in block or _NESTED.search(block) is None)
     )
 
 

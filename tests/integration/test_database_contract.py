@@ -356,7 +356,7 @@ def column(number: int, value: bytes) -> Change:
         ("orders", column(2, b"7"), "fk_orders_customer"),
         ("item", column(1, b"2"), "pk_item|PRIMARY"),
         ("item", column(4, b"cheap"), "cheap"),
-        ("item", column(5, b"x" * 51), "too long"),
+        ("item", column(5, b"x" * 51), "too long|truncated"),
         ("orders", column(1, rb"\N"), "o_id"),
     ],
 )

@@ -130,6 +130,10 @@ def test_a_file_without_a_last_line_end_is_whole(tmp_path: Path) -> None:
         (b'{"payload": ' + b"[" * 100_000, "not JSON (nested too deeply)"),
         (b'{"offset": ' + b"9" * 10_000 + b"}", "not JSON"),
         (b"\x00\x01\x02", "not JSON"),
+        (b"null", "not a JSON object"),
+        (b'null{"partition": 0, "offset": 1, "payload": "x"}', "not JSON"),
+        (b'{"partition": 0, "offset": 1, "payload": "x"}null', "not JSON"),
+        (b'{"partition": 0, "offset": 1, "payload": "x", "a": [[{', "not JSON"),
     ],
 )
 def test_a_bad_line_is_named_and_the_others_are_read(tmp_path: Path, bad: bytes, said: str) -> None:
