@@ -166,6 +166,20 @@ def test_a_stale_pid_file_is_never_believed(own: Settings) -> None:
     assert server.status().state == "running"
 
 
+def test_two_state_directories_do_not_disturb_each_other(own: Settings, tmp_path: Path) -> None:
+    other = load_settings(None, {"state_dir": tmp_path / "other"})
+    first, second = postgresql(own), postgresql(other)
+    try:
+        first.start()
+        second.start()
+        query(own, "CREATE TABLE mine AS SELECT 1 AS one")
+        assert query(other, "SELECT to_regclass('mine')") == [(None,)]
+        second.stop()
+        assert first.status().state == "running"
+    finally:
+        second.stop()
+
+
 @pytest.mark.parametrize("name", ["kafka", "postgresql"])
 def test_a_taken_port_is_named(own: Settings, name: str) -> None:
     with socket.socket() as busy:
