@@ -1,11 +1,17 @@
 """Where things are: the state directory holds all that is not a result."""
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from espbench.config import Settings
-from espbench.errors import MachineError
+from espbench.errors import ConfigError, MachineError
+
+# Class paths are joined by colons, Kafka's directories by commas, Java's options quoted.
+_NOT_IN_PATHS = frozenset(",:;\"'\\\n%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +23,14 @@ class StateDir:
     @classmethod
     def of(cls, settings: Settings) -> "StateDir":
         """The state directory of this configuration (not made yet)."""
-        return cls(settings.state_dir.expanduser().resolve())
+        root = settings.state_dir.expanduser().resolve()
+        if unusable := sorted(set(str(root)) & _NOT_IN_PATHS):
+            raise ConfigError(
+                f"the state directory {str(root)!r} has {unusable[0]!r} in its path, where Java or "
+                "Kafka would split it",
+                "choose another one with ESPBENCH_STATE_DIR",
+            )
+        return cls(root)
 
     @property
     def jars(self) -> Path:
@@ -54,6 +67,22 @@ def make_dir(path: Path, mode: int = 0o755) -> Path:
             "check permissions and disk, or choose another place (ESPBENCH_STATE_DIR, --out)",
         ) from error
     return path
+
+
+@contextmanager
+def locked(path: Path, refusal: str | None = None) -> Iterator[None]:
+    """Hold the lock file `path`; wait for it, or raise `MachineError` with `refusal` at once."""
+    mode = fcntl.LOCK_EX if refusal is None else fcntl.LOCK_EX | fcntl.LOCK_NB
+    try:
+        with path.open("w") as file:
+            fcntl.flock(file, mode)
+            yield
+    except PermissionError as error:
+        raise MachineError(
+            f"{path} belongs to another user", "use a state directory of your own"
+        ) from error
+    except BlockingIOError as error:
+        raise MachineError(refusal or "", "wait for its end, or use another directory") from error
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:

@@ -19,6 +19,7 @@ from validator.topics import Topic, TopicBuilder, TopicFile, read_batches
 
 SENSOR_COLUMNS = 57
 MF01, MF02, MF03, WORKPLACE = 3, 4, 5, 57
+MEASURED = ("mf01", "mf02", "mf03")
 PRODUCTION_COLUMNS = 4
 SHOWN_MALFORMED = 5
 
@@ -31,10 +32,10 @@ Keeps = Callable[[Columns], Bools]
 class Stream:
     """All records of one source stream, as columns of equal length.
 
-    Always there: `id`, `due_ms`, `has_id`, `has_due`, `well_formed`. A sensor stream adds
-    `workplace`, `has_identity` (id and workplace can be read, whatever else is wrong), `mf01`,
-    `mf02`, `mf03`; production times add `o_id`, `ol_number`, `pol_number`, `is_end`.
-    Values are held for the rows in `kept` only.
+    Always there: `id`, `due_ms`, `has_due`, `well_formed`. A sensor stream adds `workplace`,
+    `has_identity` (id and workplace can be read, whatever else is wrong), and of `mf01`, `mf02`,
+    `mf03` those that were asked for; production times add `o_id`, `ol_number`, `pol_number`,
+    `is_end`. Values are held for the rows in `kept` only.
     """
 
     number: int
@@ -72,7 +73,6 @@ def sensor_columns(values: pa.Array) -> Columns:
     return {
         "id": number,
         "due_ms": due_ms,
-        "has_id": has_id,
         "has_due": has_id & has_due,
         "workplace": workplace,
         "has_identity": has_id & has_workplace,
@@ -96,18 +96,20 @@ def production_columns(values: pa.Array) -> Columns:
     return {
         "id": number,
         "due_ms": due_ms,
-        "has_id": has_id,
         "has_due": has_id & has_due,
         "well_formed": good,
         **keys,
     }
 
 
-def read_stream(number: int, file: TopicFile, keeps: Keeps) -> Stream:
-    """Read a source stream; `keeps` says which values the oracle will ask for."""
+def read_stream(
+    number: int, file: TopicFile, keeps: Keeps, measured: tuple[str, ...] = MEASURED
+) -> Stream:
+    """Read a source stream; `keeps` and `measured` say which values and columns will be needed."""
     take = production_columns if number == 3 else sensor_columns
     evidence = Evidence(file.shown)
-    builder = _StreamBuilder(TopicBuilder(file, evidence))
+    unused = frozenset(MEASURED) - frozenset(measured)
+    builder = _StreamBuilder(TopicBuilder(file, evidence), unused)
     for batch in read_batches(file, evidence):
         builder.add(batch, take(batch.value), keeps)
     if not builder.parts:
@@ -119,6 +121,7 @@ def read_stream(number: int, file: TopicFile, keeps: Keeps) -> Stream:
 @dataclass(slots=True)
 class _StreamBuilder:
     topic: TopicBuilder
+    unused: frozenset[str]
     parts: list[Columns] = field(default_factory=list)
     kept: list[Ints] = field(default_factory=list)
     kept_values: list[pa.Array] = field(default_factory=list)
@@ -127,7 +130,9 @@ class _StreamBuilder:
 
     def add(self, batch: Batch, columns: Columns, keeps: Keeps) -> None:
         self.topic.add(batch)
-        self.parts.append(columns)
+        self.parts.append(
+            {name: column for name, column in columns.items() if name not in self.unused}
+        )
         wanted = keeps(columns)
         self.kept.append(np.flatnonzero(wanted) + self.count)
         self.kept_values.append(

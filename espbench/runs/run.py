@@ -23,7 +23,7 @@ from espbench.config import PREFIX, Settings
 from espbench.errors import EspbenchError, ExitCode, Interrupted, ServiceError, worst
 from espbench.logs import LOGGER
 from espbench.names import Query, run_of
-from espbench.paths import write_atomically
+from espbench.paths import StateDir, locked, make_dir, write_atomically
 from espbench.runs import children
 from espbench.runs.children import Child, StepFailedError
 from espbench.runs.machine import machine, versions
@@ -104,6 +104,14 @@ def run_benchmark(
     settings: Settings, queries: tuple[Query, ...], run_id: str, *, quiet: bool
 ) -> tuple[RunDir, ExitCode]:
     """Run the queries one after another; the run's directory and the exit code of its verdicts."""
+    state = make_dir(StateDir.of(settings).root)
+    with locked(state / "run.lock", f"another run is going on in {state}"):
+        return _run_all(settings, queries, run_id, quiet=quiet)
+
+
+def _run_all(
+    settings: Settings, queries: tuple[Query, ...], run_id: str, *, quiet: bool
+) -> tuple[RunDir, ExitCode]:
     document: dict[str, Any] = {
         "state": "running",
         "started": datetime.now(UTC).isoformat(),

@@ -1,13 +1,10 @@
 """Jars: pinned in `jars.toml`, fetched once by the Ivy that pyspark brings, checked by SHA-256."""
 
-import fcntl
 import hashlib
 import subprocess
 import tempfile
 import tomllib
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from importlib.util import find_spec
@@ -16,7 +13,7 @@ from pathlib import Path
 from espbench.config import Settings
 from espbench.errors import MachineError, MissingExtra
 from espbench.logs import LOGGER
-from espbench.paths import StateDir, make_dir
+from espbench.paths import StateDir, locked, make_dir
 from espbench.services.java import find_java
 from espbench.services.trust import trust_options
 
@@ -55,7 +52,7 @@ def class_path(settings: Settings, group: str) -> list[Path]:
     if not _missing(directory, jars):
         return [directory / jar.file_name for jar in jars]
     make_dir(directory.parent)
-    with _lock(directory.parent / f"{group}.lock"):
+    with locked(directory.parent / f"{group}.lock"):
         if missing := _missing(directory, jars):
             LOGGER.info("fetching %d jars for %s (once)", len(missing), group)
             _fetch(settings, directory, missing)
@@ -161,10 +158,3 @@ def _ivy_jar() -> Path:
     if not found:
         raise MachineError("pyspark lacks its Ivy jar", "reinstall pyspark")
     return found[-1]
-
-
-@contextmanager
-def _lock(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -1,7 +1,6 @@
 """The contract of an embedded service, and what all of them have in common."""
 
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -10,15 +9,14 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from espbench.config import Settings
 from espbench.errors import MachineError, ServiceError
 from espbench.logs import LOGGER
-from espbench.paths import StateDir, make_dir, write_atomically
+from espbench.paths import StateDir, locked, make_dir, write_atomically
 from espbench.services.process import (
     ProcessRecord,
     last_lines,
@@ -102,7 +100,7 @@ class Service(ABC):
         """Start the server and wait until it answers; False where it was running already."""
         make_dir(self.home)
         self._check_disk()
-        with self._lock():
+        with locked(self.home / "lock"):
             if self._running():
                 return False
             self._forget()
@@ -120,7 +118,7 @@ class Service(ABC):
         """Stop the server; False where it was not running. A stale pid file is cleared away."""
         if not self.home.exists():
             return False
-        with self._lock():
+        with locked(self.home / "lock"):
             record = ProcessRecord.read(self.pid_file)
             stopped = record is not None and stop_tree(record, self.stop_signal)
             self._forget()
@@ -272,18 +270,6 @@ class Service(ABC):
     def _forget(self) -> None:
         self.pid_file.unlink(missing_ok=True)
         self.endpoint_file.unlink(missing_ok=True)
-
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        path = self.home / "lock"
-        try:
-            with path.open("w") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                yield
-        except PermissionError as error:
-            raise MachineError(
-                f"{path} belongs to another user", "use a state directory of your own"
-            ) from error
 
 
 def free_ports(count: int) -> list[int]:

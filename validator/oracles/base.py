@@ -34,11 +34,14 @@ class Inputs:
 class Oracle:
     """The oracle of one query.
 
-    `keeps` says which source values it will want to see again, `reads` takes an output apart, and
-    `judge` compares what should have been answered with what was.
+    `keeps` says which source values it will want to see again, `measured` which of their columns,
+    `reads` takes an output apart, and `judge` compares what should have been answered with what
+    was. `echoes`: outputs are inputs unchanged, which makes reading them cheaper.
     """
 
     name: str
     keeps: Keeps
     reads: Reads
     judge: Callable[[Inputs], Outcome]
+    measured: tuple[str, ...] = ()
+    echoes: bool = False

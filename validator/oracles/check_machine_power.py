@@ -109,4 +109,4 @@ def _judge(inputs: Inputs) -> Outcome:
     )
 
 
-ORACLE = Oracle("check-machine-power", is_low, sensor_outputs(fields=1), _judge)
+ORACLE = Oracle("check-machine-power", is_low, sensor_outputs(fields=1), _judge, ("mf03",))

@@ -311,4 +311,4 @@ def _keeps(columns: Columns) -> Bools:
     return np.zeros(len(columns["id"]), dtype=np.bool_)
 
 
-ORACLE = Oracle("check-sensor-status", _keeps, read_output, _judge)
+ORACLE = Oracle("check-sensor-status", _keeps, read_output, _judge, ("mf01",))

@@ -138,4 +138,4 @@ def _keeps(columns: Columns) -> Bools:
     return well_formed
 
 
-ORACLE = Oracle("determine-outliers", _keeps, read_output, _judge)
+ORACLE = Oracle("determine-outliers", _keeps, read_output, _judge, ("mf01", "mf02"))

@@ -36,4 +36,4 @@ def _judge(inputs: Inputs) -> Outcome:
     )
 
 
-ORACLE = Oracle("identify-errors", is_error, sensor_outputs(fields=1), _judge)
+ORACLE = Oracle("identify-errors", is_error, sensor_outputs(fields=1), _judge, ("mf01",))

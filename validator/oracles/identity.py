@@ -36,4 +36,4 @@ def _judge(inputs: Inputs) -> Outcome:
     )
 
 
-ORACLE = Oracle("identity", _keeps, sensor_outputs(fields=2), _judge)
+ORACLE = Oracle("identity", _keeps, sensor_outputs(fields=2), _judge, echoes=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from espbench.paths import locked
+
 
 def espbench(*arguments: str, directory: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
@@ -57,6 +59,25 @@ def test_a_missing_broker_is_one_line_and_exit_code_3(tmp_path: Path) -> None:
     assert answer.returncode == 3
     assert "espbench up" in answer.stderr
     assert len(answer.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["a,b", "a:b", 'a"b'])
+def test_a_path_that_java_or_kafka_would_split_is_refused(name: str, tmp_path: Path) -> None:
+    directory = tmp_path / name
+    directory.mkdir()
+    answer = espbench("up", directory=directory)
+    assert answer.returncode == 2
+    assert "ESPBENCH_STATE_DIR" in answer.stderr
+    assert not list(directory.iterdir())
+
+
+def test_only_one_run_at_a_time_uses_a_state_directory(tmp_path: Path) -> None:
+    (tmp_path / ".espbench").mkdir()
+    with locked(tmp_path / ".espbench" / "run.lock"):
+        answer = espbench("run", "--quiet", directory=tmp_path)
+    assert answer.returncode == 3
+    assert "another run is going on" in answer.stderr
+    assert not (tmp_path / "results").exists()
 
 
 def test_every_command_has_help_with_an_example(tmp_path: Path) -> None:
