@@ -27,6 +27,9 @@ format: .venv/ready ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+# An environment that was made elsewhere (the checkout was moved) is made anew.
+HERE := $(shell [ "$$(cat .venv/ready 2>/dev/null)" = "$$(pwd -P)" ] || rm -f .venv/ready)
+
 # Locked: the same versions everywhere, each checked by its hash.
 .venv/ready: pyproject.toml requirements.lock tools/environment.py
 	@$(PYTHON) tools/environment.py
@@ -35,7 +38,7 @@ lock: .venv/ready ## choose the newest allowed versions anew and write requireme
 	@$(PYTHON) tools/environment.py --lock
 
 clean: ## stop the services and remove all that was set up; results stay
-	@if [ -x $(BIN)/espbench ]; then $(BIN)/espbench down --quiet; fi
+	@if [ -d .espbench/services ]; then $(BIN)/espbench down --quiet || echo "servers may still run: see .espbench/services/*/*.pid" && [ -z "$$(ls .espbench/services/*/*.pid 2>/dev/null)" ]; fi
 	@rm -rf .venv .espbench .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -d results ]; then echo "kept: results ($$(du -sh results | cut -f1)); \`make distclean\` removes them too"; fi

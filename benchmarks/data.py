@@ -105,9 +105,7 @@ def loads(kind: str, settings: Settings, data: Path, work: Path, rounds: int) ->
     resets(kind, settings, data, work, best.document)
 
 
-def resets(
-    kind: str, settings: Settings, data: Path, work: Path, loaded: dict[str, Any]
-) -> None:
+def resets(kind: str, settings: Settings, data: Path, work: Path, loaded: dict[str, Any]) -> None:
     """Stamp every production order line as a run does, then restore."""
     updates_per_s = stamp_everything(settings, data)
     taken = float(espbench(work, "load", "--db", kind, "--reset").document["seconds"])

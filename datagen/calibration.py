@@ -31,7 +31,7 @@ def findings(mf01: Ints, mf02: Ints, mf03: Ints, windows: int = 80) -> list[Find
     share = outlier_share(mf01, mf02, windows)
     return [
         Finding("`mf01` in [13,000, 14,000)", "mostly", _within(mf01, 13_000, 14_000)),
-        Finding("`mf01` spread (largest − smallest)", "about 7,000", _spread(mf01)),
+        Finding("`mf01` spread (largest - smallest)", "about 7,000", _spread(mf01)),
         Finding("`mf01` 99.5th percentile", "about 14,963", f"{np.percentile(mf01, 99.5):,.0f}"),
         Finding("`mf01` above 14,963 (query 3)", "0.42 %", _percent(mf01 > LIMIT_3, 2)),
         Finding("`mf02` in [14,000, 15,000)", "mostly", _within(mf02, 14_000, 15_000)),

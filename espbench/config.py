@@ -5,9 +5,9 @@ A nested key is spelled with two underscores in the environment: `kafka.prefix` 
 """
 
 import os
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
@@ -16,6 +16,7 @@ from pydantic_settings import (
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
 )
 
 from espbench.errors import ConfigError
@@ -32,7 +33,7 @@ Identifier = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
 
 
 class _Group(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class KafkaSettings(_Group):
@@ -113,12 +114,20 @@ class Settings(BaseSettings):
         """The configuration as plain data, without secrets."""
         data: dict[str, Any] = self.model_dump(mode="json")
         data["database"]["password"] = "set" if self.database.password else None
-        data["database"]["url"] = _without_password(self.database.url)
+        data["database"]["url"] = without_password(self.database.url)
         return data
 
 
-def _without_password(url: str | None) -> str | None:
-    return url and re.sub(r"(://[^:/@]*):[^@]*@", r"\1@", url)
+def without_password(url: str | None) -> str | None:
+    """The URL without what stands between user and host, and without secrets among its options."""
+    if url is None or "://" not in url:
+        return url
+    parts = urlsplit(url)
+    login, at, host = parts.netloc.rpartition("@")
+    options = "&".join(
+        pair for pair in parts.query.split("&") if "pass" not in pair.partition("=")[0].lower()
+    )
+    return urlunsplit(parts._replace(netloc=f"{login.partition(':')[0]}{at}{host}", query=options))
 
 
 def load_settings(file: Path | None = None, options: dict[str, Any] | None = None) -> Settings:
@@ -145,6 +154,10 @@ def load_settings(file: Path | None = None, options: dict[str, Any] | None = Non
 
     try:
         return Merged(**given)
+    except SettingsError as error:
+        raise ConfigError(
+            str(error), "write such a group as JSON, or use one variable a key"
+        ) from error
     except ValidationError as error:
         raise ConfigError(*_explain(error, path)) from error
 
@@ -161,7 +174,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not YAML: {reason}", "correct the file") from error
     if content is None:
         return {}
-    if not isinstance(content, dict):
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise ConfigError(f"{path} is not a mapping of keys to values", "correct the file")
     return content
 
@@ -198,5 +211,5 @@ def _explain(error: ValidationError, path: Path | None) -> tuple[str, str]:
     if first["type"] == "extra_forbidden":
         where = f" in {path}" if path else ""
         return f"unknown key {key}{where}", "`espbench config` lists the known ones"
-    shown = "(hidden)" if "password" in key else repr(first["input"])
+    shown = "(hidden)" if key.startswith("database") else repr(first["input"])
     return f"{key} = {shown} is not allowed", first["msg"].lower()

@@ -15,7 +15,7 @@ import psutil
 from espbench.config import Settings
 from espbench.errors import EspbenchError
 from espbench.paths import StateDir
-from espbench.services import jars, unprivileged
+from espbench.services import jars, postgresql, unprivileged
 from espbench.services.java import find_java
 from espbench.services.service import HOST, free_ports, port_is_free
 from espbench.timestamps import utc_now
@@ -156,13 +156,12 @@ def _ours(settings: Settings) -> bool:
 
 
 def _files(_settings: Settings) -> Finding:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit = hard if soft == resource.RLIM_INFINITY else soft
-    unlimited = soft == resource.RLIM_INFINITY
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = limit == resource.RLIM_INFINITY
     return Finding(
         "open files",
         unlimited or limit >= NEEDED_FILES,
-        f"limit {'unlimited' if unlimited else limit}",
+        f"limit {'none' if unlimited else limit}",
         f"raise it: ulimit -n {NEEDED_FILES}",
     )
 
@@ -177,7 +176,8 @@ def _root(settings: Settings) -> Finding:
     if not unprivileged.is_root():
         return _fine("user", "not root, as it should be")
     try:
-        unprivileged.prefix(Path("/bin/true"), _existing(StateDir.of(settings).root))
+        program = postgresql.program("postgres")
+        unprivileged.prefix(program, _existing(StateDir.of(settings).root))
     except EspbenchError as error:
         return _to_do("user", error.cause, error.remedy)
     return _fine("user", f"root; PostgreSQL will run as {unprivileged.USER}")

@@ -5,9 +5,11 @@
     ├── ConfigError       2    wrong key or value in the file, the environment or an option
     ├── InputError        2    a file that the user gave cannot be used
     ├── ServiceError      3    a broker, database, Spark or Java failed or cannot be reached
-    ├── MachineError      3    the machine lacks something: disk, permission, a port, a program
-    │   └── MissingExtra  3    an optional part of the package is not installed
-    └── Interrupted     130    stopped by Ctrl-C or SIGTERM
+    └── MachineError      3    the machine lacks something: disk, permission, a port, a program
+        └── MissingExtra  3    an optional part of the package is not installed
+
+    Interrupted         130    stopped from outside; beside the tree, like KeyboardInterrupt:
+                               no `except Exception` on its way may swallow it
 
 Anything else that reaches the command line is a bug of ours (exit code 1).
 """
@@ -91,7 +93,11 @@ class MissingExtra(MachineError):
         )
 
 
-class Interrupted(EspbenchError):
+class Interrupted(BaseException):
     """Stopped from outside; what was done so far is kept and marked."""
 
     exit_code = ExitCode.INTERRUPTED
+
+    def line(self) -> str:
+        """What was stopped, on one line."""
+        return " ".join(str(self).split())

@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,16 +73,18 @@ def make_dir(path: Path, mode: int = 0o755) -> Path:
 def locked(path: Path, refusal: str | None = None) -> Iterator[None]:
     """Hold the lock file `path`; wait for it, or raise `MachineError` with `refusal` at once."""
     mode = fcntl.LOCK_EX if refusal is None else fcntl.LOCK_EX | fcntl.LOCK_NB
-    try:
-        with path.open("w") as file:
+    with ExitStack() as open_file:
+        try:
+            file = open_file.enter_context(path.open("w"))
             fcntl.flock(file, mode)
-            yield
-    except PermissionError as error:
-        raise MachineError(
-            f"{path} belongs to another user", "use a state directory of your own"
-        ) from error
-    except BlockingIOError as error:
-        raise MachineError(refusal or "", "wait for its end, or use another directory") from error
+        except BlockingIOError as error:
+            remedy = "wait for its end, or use another directory"
+            raise MachineError(refusal or str(error), remedy) from error
+        except OSError as error:
+            raise MachineError(
+                f"cannot lock {path}: {error.strerror}", "use a state directory of your own"
+            ) from error
+        yield
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:

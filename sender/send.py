@@ -70,7 +70,7 @@ class Sent:
     """The report, and the error to end with once it is written (None: the send ran to its end)."""
 
     report: dict[str, Any]
-    error: EspbenchError | None
+    error: EspbenchError | Interrupted | None
 
 
 def send(
@@ -237,7 +237,7 @@ def _notes(request: SendRequest, ending: Ending) -> list[str]:
     return []
 
 
-def _error(request: SendRequest, ending: Ending) -> EspbenchError | None:
+def _error(request: SendRequest, ending: Ending) -> EspbenchError | Interrupted | None:
     if ending.interrupted:
         return Interrupted("sending was interrupted")
     if ending.failure:

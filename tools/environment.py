@@ -41,7 +41,7 @@ def main() -> None:
         pip("install", "--require-hashes", "--only-binary=:all:", "-r", str(first))
     pip("install", "--require-hashes", "--no-build-isolation", "-r", str(LOCK))
     pip("install", "--no-deps", "--no-build-isolation", "--editable", str(ROOT))
-    (VENV / "ready").touch()
+    (VENV / "ready").write_text(f"{ROOT}\n", encoding="utf-8")
     say("the environment is ready")
 
 
@@ -49,10 +49,7 @@ def make_venv() -> None:
     """A virtual environment with pip; an unusable one is replaced."""
     python = VENV / "bin" / "python"
     usable = python.exists() and run([str(python), "-m", "pip", "--version"]).returncode == 0
-    if usable and moved():
-        usable = False
-    if usable:
-        (VENV / "ready").unlink(missing_ok=True)
+    if usable and (VENV / "place").exists() and (VENV / "place").read_text("utf-8") == str(ROOT):
         return
     shutil.rmtree(VENV, ignore_errors=True)
     answer = run([sys.executable, "-m", "venv", str(VENV)])
@@ -63,14 +60,8 @@ def make_venv() -> None:
             f"cannot make .venv with {sys.executable}: {reason[0] if reason else 'no reason given'}"
             "; on Debian and Ubuntu install python3-venv, or say: make PYTHON=/path/to/python3"
         )
-
-
-def moved() -> bool:
-    """Whether the environment was made in another directory (scripts name it absolutely)."""
-    script = VENV / "bin" / "pip"
-    if not script.exists():
-        return True
-    return str(VENV) not in script.read_text(encoding="utf-8").splitlines()[0]
+    # Scripts in it name this place; a moved environment must be made anew.
+    (VENV / "place").write_text(str(ROOT), encoding="utf-8")
 
 
 def locked_lines(names: tuple[str, ...]) -> str:

@@ -16,10 +16,10 @@ from validator.verdict import Verdict
 
 
 def store(verdict: Verdict, directory: Path) -> None:
-    """Write `verdict.json`, `latencies-<query>.parquet` and `lag-<query>.parquet`."""
+    """Write `verdict-<query>.json`, `latencies-<query>.parquet` and `lag-<query>.parquet`."""
     make_dir(directory)
     _write(
-        directory / "verdict.json",
+        directory / f"verdict-{verdict.query or 'unknown'}.json",
         lambda path: path.write_text(
             json.dumps(verdict.document(), indent=2, allow_nan=False) + "\n", encoding="utf-8"
         ),

@@ -4,6 +4,7 @@ Command modules import nothing heavy at the top, so that every command starts at
 without the extras it does not need.
 """
 
+import errno
 import signal
 import sys
 import traceback
@@ -28,6 +29,19 @@ from espbench.cli.up import up
 from espbench.cli.validate import validate
 from espbench.errors import EspbenchError, ExitCode, Interrupted
 from espbench.parent import die_with_parent
+
+# Not our bugs: what the machine refuses.
+_MACHINE_PROBLEMS = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EMFILE,
+    errno.ENOMEM,
+}
 
 app = typer.Typer(
     name="espbench",
@@ -69,39 +83,47 @@ app.add_typer(topics)
 def main() -> NoReturn:
     """Run one command and leave with the documented exit code."""
     die_with_parent()
-    signal.signal(signal.SIGTERM, _terminate)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminate)
     # Shells start background jobs deaf to it; our children and services must be ended all the same.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if "--version" in sys.argv[1:]:
         sys.stdout.write(f"espbench {__version__}\n")
         sys.exit(0)
-    verbose = "--verbose" in sys.argv[1:]
     try:
         code = app(standalone_mode=False)
-    except EspbenchError as error:
-        _say(error.line(), verbose=verbose)
-        sys.exit(int(error.exit_code))
-    except typer.TyperException as error:
-        if error.format_message():  # empty where no command was named and the help was shown
-            _say(f"{error.format_message().rstrip('.')}; see {_command()} --help", verbose=False)
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted", verbose=False)
-        sys.exit(int(ExitCode.INTERRUPTED))
-    except BrokenPipeError:
-        # The reader of our output went away; there is nobody left to tell.
-        sys.stderr.close()
-        sys.exit(int(ExitCode.BUG))
-    except Exception as error:  # noqa: BLE001 - the last place that can speak
-        _say(f"a bug of ours: {type(error).__name__}: {error}; please report it", verbose=True)
-        sys.exit(int(ExitCode.BUG))
+    except BaseException as error:  # noqa: BLE001 - the last place that can speak
+        _leave(error, verbose="--verbose" in sys.argv[1:])
     if code == ExitCode.INTERRUPTED:  # the library turns Ctrl-C into this answer
-        _say("interrupted", verbose=False)
+        _say("interrupted")
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise Interrupted("stopped by SIGTERM")
+def _leave(error: BaseException, *, verbose: bool) -> NoReturn:
+    """Say what stopped the command, in one line, and leave with its exit code."""
+    if isinstance(error, SystemExit):
+        raise error
+    if isinstance(error, EspbenchError | Interrupted):
+        _say(error.line(), verbose=verbose)
+        sys.exit(int(error.exit_code))
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        _say("interrupted")
+        sys.exit(int(ExitCode.INTERRUPTED))
+    if isinstance(error, typer.TyperException):
+        if error.format_message():  # empty where no command was named and the help was shown
+            _say(f"{error.format_message().rstrip('.')}; see {_command()} --help")
+        sys.exit(error.exit_code)
+    if isinstance(error, OSError) and error.errno in _MACHINE_PROBLEMS:
+        place = f"{error.filename}: " if error.filename else ""
+        _say(f"{place}{error.strerror}; check disk space and permissions", verbose=verbose)
+        sys.exit(int(ExitCode.SERVICE))
+    kind = type(error).__name__
+    _say(f"a bug of ours: {kind}: {error}; please report it with what follows", verbose=True)
+    sys.exit(int(ExitCode.BUG))
+
+
+def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
+    raise Interrupted(f"stopped by {signal.Signals(number).name}")
 
 
 def _command() -> str:
@@ -114,7 +136,7 @@ def _command() -> str:
     return " ".join(["espbench", *words])
 
 
-def _say(text: str, *, verbose: bool) -> None:
+def _say(text: str, *, verbose: bool = False) -> None:
     line = " ".join(text.split())
     sys.stderr.write(f"espbench: {line}\n")
     if verbose:

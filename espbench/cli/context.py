@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from espbench import logs
-from espbench.config import Settings, load_settings
+from espbench.config import Settings, load_settings, without_password
 from espbench.errors import ExitCode, UsageError
 
 
@@ -21,7 +21,7 @@ def begin(
     logs.set_up(quiet=quiet, verbose=verbose)
     given = options or {}
     url = given.get("database.url")
-    if url and "@" in url and ":" in url.split("://")[-1].split("@")[0]:
+    if url and url != without_password(url):
         raise UsageError(
             "the database URL of --db holds a password, which other users of this machine can see",
             "put it into ESPBENCH_DATABASE__PASSWORD or a file named by database.password_file",

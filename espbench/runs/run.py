@@ -28,7 +28,7 @@ from espbench.runs import children
 from espbench.runs.children import Child, StepFailedError
 from espbench.runs.machine import machine, versions
 from espbench.runs.store import RunDir
-from espbench.services.endpoints import parse_database_url
+from espbench.services.endpoints import embedded_database, parse_database_url
 from espbench.services.process import ProcessRecord, last_lines
 from espbench.services.service import Service
 
@@ -93,7 +93,7 @@ class Run:
     def _environment(self) -> dict[str, str]:
         # The configuration file holds all that counts; secrets alone travel by the environment.
         own = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
-        if self.settings.database.url:
+        if embedded_database(self.settings) is None:
             password = parse_database_url(self.settings).password
             if password is not None:
                 own[f"{PREFIX}DATABASE__PASSWORD"] = password.get_secret_value()
@@ -174,14 +174,8 @@ def _write_config(run: Run) -> None:
 
 
 def _start_services(run: Run, cleanup: ExitStack) -> None:
-    wanted = [
-        name
-        for name, given in (
-            ("kafka", run.settings.kafka.bootstrap_servers),
-            ("postgresql", run.settings.database.url),
-        )
-        if given is None
-    ]
+    broker = None if run.settings.kafka.bootstrap_servers else "kafka"
+    wanted = [name for name in (broker, embedded_database(run.settings)) if name]
     for service in services.select(run.settings, wanted) if wanted else []:
         # Registered before the start: an interruption during it must end the server as well.
         if service.record() is None:
@@ -216,6 +210,9 @@ def _judged(run: Run, query: Query, data: Path, cleanup: ExitStack) -> dict[str,
     )
     run.call("topics", ["topics", "create", *names, "--queries", query.name, "--json"], query)
     cleanup.callback(_delete_topics, run, query, names)
+    # Checkpoints serve a query that is started again; this one has ended for good.
+    checkpoints = StateDir.of(run.settings).root / "queries" / topic_run
+    cleanup.callback(shutil.rmtree, checkpoints, ignore_errors=True)
     if query.tables:
         run.call("reset", ["load", "--reset", "--json"], query)
     arguments = ["query", query.name, *names, "--ready-file", str(ready), "--until", str(sent)]

@@ -121,7 +121,7 @@ def _embedded(settings: Settings, service: str, option: str) -> dict[str, Any]:
     path = StateDir.of(settings).service(service) / "endpoint.json"
     try:
         endpoint: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    except (OSError, ValueError) as error:
         raise ServiceError(
             f"the embedded {service} is not running",
             f"start it with `espbench up {service}` or use {option}",

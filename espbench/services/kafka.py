@@ -55,9 +55,12 @@ class Kafka(Service):
             command, capture_output=True, text=True, check=False, env=dict(self.environment())
         )
         if answer.returncode != 0:
-            last = (answer.stderr or answer.stdout).strip().splitlines()[-1:]
+            words = answer.stdout + answer.stderr
+            self.log.write_text(words, encoding="utf-8")
+            lines = [line for line in words.splitlines() if "xception" in line or "rror" in line]
             raise ServiceError(
-                f"Kafka's storage cannot be formatted: {' '.join(last)}", f"see {self.home}"
+                f"Kafka's storage cannot be formatted: {(lines or ['no reason given'])[0]}",
+                f"see {self.log}",
             )
 
     def command(self, ports: list[int]) -> list[str]:
@@ -149,4 +152,7 @@ class Kafka(Service):
 
 
 def _escape(value: str) -> str:
-    return value.replace("\\", "\\\\")
+    """Java reads such files as Latin-1; anything else is written as UTF-16 escapes."""
+    units = value.replace("\\", "\\\\").encode("utf-16-be")
+    codes = [int.from_bytes(units[place : place + 2]) for place in range(0, len(units), 2)]
+    return "".join(chr(code) if 0x20 <= code < 0x7F else f"\\u{code:04x}" for code in codes)

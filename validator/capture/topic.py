@@ -75,9 +75,15 @@ def capture_topic(
     ranges = admin.offsets(name)
     leaders = {each.partition: each.leader for each in described.partitions}
     file = f"{name}.parquet"
-    # Values do not repeat; looking for repetitions would cost more than the rest.
-    options = {"compression": "zstd", "write_page_checksum": True, "use_dictionary": ["partition"]}
-    with pq.ParquetWriter(directory / file, SCHEMA, **options) as writer:
+    with pq.ParquetWriter(
+        directory / file,
+        SCHEMA,
+        compression="zstd",
+        write_page_checksum=True,
+        # Values do not repeat, and nobody asks for their extremes.
+        use_dictionary=["partition"],
+        write_statistics=["partition", "offset", "timestamp_ms"],
+    ) as writer:
         seen = _copy(admin.bootstrap_servers, name, ranges, writer, progress)
     reasons = [
         f"partition {each.partition} begins at offset {each.begin}: what was before is gone"
@@ -255,5 +261,7 @@ def _settings(bootstrap_servers: str) -> dict[str, Any]:
         "isolation.level": "read_committed",
         "auto.offset.reset": "error",
         "fetch.wait.max.ms": 50,
+        "fetch.message.max.bytes": 8 << 20,
+        "queued.min.messages": 500_000,
         "queued.max.messages.kbytes": 131_072,
     }

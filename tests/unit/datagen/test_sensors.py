@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datagen import sensors, signals
+from datagen.calibration import LIMIT_3, LIMIT_4, outlier_share
 from datagen.parameters import Parameters
 
 ROWS = 600_011
-LIMIT_3, LIMIT_4 = 14_963, 8_105
 
 
 @pytest.fixture(scope="module", params=[1, 2])
@@ -58,28 +58,9 @@ def test_excursions_come_in_episodes(stream: signals.Signals) -> None:
         assert above.sum() / beginnings > shortest
 
 
-def outlier_probabilities(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Stochastic outlier selection (Janssens 2013) with perplexity 30, by 50 bisections."""
-    distances = np.hypot(*(points[:, None, :] - points[None, :, :]).transpose(2, 0, 1))
-    beta, low, high = np.ones(len(points)), np.zeros(len(points)), np.full(len(points), np.inf)
-    for _ in range(50):
-        affinity = np.exp(-beta[:, None] * distances)
-        np.fill_diagonal(affinity, 0)
-        total = np.maximum(affinity.sum(axis=1), 1e-300)
-        entropy = np.log(total) + beta * (distances * affinity).sum(axis=1) / total
-        wide = entropy > np.log(30)
-        low, high = np.where(wide, beta, low), np.where(wide, high, beta)
-        beta = np.where(np.isinf(high), 2 * beta, (low + high) / 2)
-    binding = affinity / affinity.sum(axis=1, keepdims=True)
-    return np.asarray(np.prod(1 - binding, axis=0))
-
-
 def test_windows_have_about_as_many_outliers_as_the_real_ones(stream: signals.Signals) -> None:
-    points = np.column_stack([stream.mf01, stream.mf02]).astype(np.float64)
-    windows = [points[first : first + 500] for first in range(0, 600_000, 60_000)]
-    found = [int((outlier_probabilities(window) >= 0.5).sum()) for window in windows]
-    assert 28 <= np.mean(found) <= 42
-    assert min(found) > 0
+    # 7 % of the real ones.
+    assert 0.055 <= outlier_share(stream.mf01, stream.mf02, windows=12) <= 0.085
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(1, 2), st.integers(0, 5_000))

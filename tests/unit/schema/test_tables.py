@@ -80,3 +80,6 @@ def test_a_table_without_constraints_has_the_same_columns(name: str) -> None:
     assert [column.nullable for column in bare.columns] == [
         column.nullable for column in full.columns
     ]
+    keyed = without_constraints(full, primary_key=True)
+    assert keyed.primary_key.columns.keys() == full.primary_key.columns.keys()
+    assert not keyed.foreign_key_constraints

@@ -77,7 +77,7 @@ def test_plain_files(document: Document, files: list[str]) -> None:
 def test_a_capture(document: Document, capture: Path, tmp_path: Path) -> None:
     code, found = document(capture, "--out", tmp_path / "results")
     assert (code, found["correctness"], found["load"]["valid"]) == (0, "correct", True)
-    stored = json.loads((tmp_path / "results/verdict.json").read_text())
+    stored = json.loads((tmp_path / "results/verdict-identify-errors.json").read_text())
     assert stored == found
     latencies = pq.read_table(tmp_path / "results/latencies-identify-errors.parquet")
     assert latencies.num_rows == 199
@@ -89,7 +89,7 @@ def test_a_capture(document: Document, capture: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "results").iterdir()) == [
         "lag-identify-errors.parquet",
         "latencies-identify-errors.parquet",
-        "verdict.json",
+        "verdict-identify-errors.json",
     ]
 
 
