@@ -26,6 +26,7 @@ from sqlalchemy import (
     select,
     text,
 )
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema, CreateTable
 
@@ -37,7 +38,6 @@ from schema.tables import STAMPED, given_stamps, same_line, unknown_lines
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _CONNECT_TIMEOUT_S = 10
-_CANCEL_TIMEOUT_S = 5
 _LOCK_TIMEOUT = "30s"
 _SHOWN = (
     "fsync",
@@ -107,11 +107,14 @@ class PostgreSQL(Database):
     def changing(self) -> Iterator[Connection]:
         """One transaction, guarded by an advisory lock of the schema."""
         with self.errors(), self.engine.begin() as connection:
+            session = _raw(connection).info.backend_pid
             try:
                 self._prepare(connection)
                 yield connection
-            except BaseException:
-                _end_statement(connection)
+            except BaseException as error:
+                if _is_cut_off(connection, error):
+                    self._end_session(session)
+                    connection.invalidate()
                 raise
 
     def _prepare(self, connection: Connection) -> None:
@@ -131,6 +134,11 @@ class PostgreSQL(Database):
                 f"of {self.address}",
                 "wait for it, or end it",
             )
+
+    def _end_session(self, session: int) -> None:
+        """Stop what an interruption left running; the server rolls back by itself."""
+        with suppress(SQLAlchemyError), self.engine.connect() as other:
+            other.execute(select(func.pg_terminate_backend(session)))
 
     def ensure_schema(self, connection: Connection) -> None:
         """Make the schema unless it is there, which needs no right to create one."""
@@ -261,13 +269,9 @@ def _raw(connection: Connection) -> psycopg.Connection[tuple[object, ...]]:
     return raw
 
 
-def _end_statement(connection: Connection) -> None:
-    """Stop a statement that an interruption left running; the server rolls back by itself."""
+def _is_cut_off(connection: Connection, error: BaseException) -> bool:
+    """Whether a statement may still run on the server that nobody waits for any more."""
     if connection.invalidated or connection.closed:
-        return
-    raw = _raw(connection)
-    if raw.info.transaction_status is psycopg.pq.TransactionStatus.ACTIVE:
-        with suppress(psycopg.Error):
-            raw.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
-        raw.close()
-        connection.invalidate()
+        # SQLAlchemy gives a connection up at once where Ctrl-C and the like cut a statement short.
+        return not isinstance(error, Exception)
+    return _raw(connection).info.transaction_status is psycopg.pq.TransactionStatus.ACTIVE
