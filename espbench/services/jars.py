@@ -66,10 +66,11 @@ def is_cached(settings: Settings, group: str) -> bool:
 
 
 def _missing(directory: Path, jars: tuple[Jar, ...]) -> list[Jar]:
-    return [jar for jar in jars if _sha256(directory / jar.file_name) != jar.sha256]
+    return [jar for jar in jars if sha256(directory / jar.file_name) != jar.sha256]
 
 
-def _sha256(path: Path) -> str | None:
+def sha256(path: Path) -> str | None:
+    """The checksum of a file; None where it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -80,11 +81,10 @@ def _sha256(path: Path) -> str | None:
 def _fetch(settings: Settings, directory: Path, jars: list[Jar]) -> None:
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix="fetch-") as name:
         work = Path(name)
-        _write_ivy_files(work, jars)
-        _run_ivy(settings, work)
+        fetch_unchecked(settings, work, jars)
         for jar in jars:
             fetched = work / "jars" / jar.file_name
-            actual = _sha256(fetched)
+            actual = sha256(fetched)
             if actual != jar.sha256:
                 found = "is missing" if actual is None else f"has the checksum {actual}"
                 raise MachineError(
@@ -94,6 +94,12 @@ def _fetch(settings: Settings, directory: Path, jars: list[Jar]) -> None:
         make_dir(directory)
         for jar in jars:
             (work / "jars" / jar.file_name).replace(directory / jar.file_name)
+
+
+def fetch_unchecked(settings: Settings, work: Path, jars: list[Jar]) -> None:
+    """Fetch jars into `work`/jars; nobody has looked at their checksums yet."""
+    _write_ivy_files(work, jars)
+    _run_ivy(settings, work)
 
 
 def _remove_others(directory: Path, jars: tuple[Jar, ...]) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from espbench.services import jars
 from espbench.services import postgresql as postgresql_service
 from espbench.services.endpoints import bootstrap_servers, database_address
 from espbench.services.java import find_java
+from espbench.services.process import ProcessRecord
 from espbench.services.service import HOST, Service
 
 
@@ -60,6 +60,13 @@ def query(settings: Settings, statement: str) -> list[tuple[object, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
+def kill(record: ProcessRecord) -> None:
+    process = record.process()
+    assert process is not None
+    process.kill()
+    process.wait(20)
+
+
 def postgresql(settings: Settings) -> Service:
     return embedded.select(settings, ["postgresql"])[0]
 
@@ -75,8 +82,7 @@ def test_postgresql_is_durable_and_survives_a_kill(own: Settings) -> None:
     query(own, "CREATE TABLE kept AS SELECT 42 AS answer")
     record = server.record()
     assert record is not None
-    os.kill(record.pid, signal.SIGKILL)
-    psutil.wait_procs(of_state(own), timeout=20)
+    kill(record)
     assert server.status().state == "died"
     assert server.start() is True
     assert query(own, "SELECT answer FROM kept") == [(42,)]
@@ -116,8 +122,7 @@ def test_kafka_answers_and_survives_a_kill(own: Settings) -> None:
     assert first is not None
     assert server.status().settings["log.message.timestamp.type"] == "LogAppendTime"
     assert bootstrap_servers(own).startswith(HOST)
-    os.kill(first.pid, signal.SIGKILL)
-    psutil.wait_procs([psutil.Process(first.pid)] if psutil.pid_exists(first.pid) else [], 20)
+    kill(first)
     server.start()
     second = server.record()
     assert second is not None

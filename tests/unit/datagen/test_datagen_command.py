@@ -23,6 +23,7 @@ def small_population(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     )
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ESPBENCH_STATE_DIR", raising=False)
 
 
 def document(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
