@@ -43,5 +43,6 @@ clean: ## stop the services and remove all that was set up; results stay
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@if [ -d results ]; then echo "kept: results ($$(du -sh results | cut -f1)); \`make distclean\` removes them too"; fi
 
-distclean: clean ## clean, and remove the results as well
+distclean: ## clean, and remove the results as well
 	@rm -rf results
+	@$(MAKE) --no-print-directory clean
