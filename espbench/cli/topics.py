@@ -1,5 +1,6 @@
 """`espbench topics create|list|delete`: the topics of a run."""
 
+import shutil
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -178,6 +179,8 @@ def delete(
     else:
         admin, registry = _connect(settings)
         deleted = delete_topics(admin, registry, run)
+        # A checkpoint of these topics would skip records of new ones with the same names.
+        shutil.rmtree(StateDir.of(settings).root / "queries" / run, ignore_errors=True)
     if json:
         context.print_json({"run": run, "deleted": deleted})
     for name in deleted:
