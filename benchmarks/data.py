@@ -34,6 +34,8 @@ from schema.tables import BUSINESS_TABLES, STAMPED, table, tables, without_const
 ROOT = Path(__file__).parents[1]
 PLAIN = "plain"
 UPDATES_AT_ONCE = 10_000
+# Lines a call, and how many calls.
+BATCHES = ((100, 300), (1_000, 100), (10_000, 20))
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,9 @@ def loads(kind: str, settings: Settings, data: Path, work: Path, rounds: int) ->
 
 def resets(kind: str, settings: Settings, data: Path, work: Path, loaded: dict[str, Any]) -> None:
     """Stamp every production order line as a run does, then restore."""
+    for size, calls in BATCHES:
+        espbench(work, "load", "--db", kind, "--reset")
+        say(f"bulk update, {size:,} lines a call: {batches(settings, data, size, calls)}")
     updates_per_s = stamp_everything(settings, data)
     taken = float(espbench(work, "load", "--db", kind, "--reset").document["seconds"])
     say(f"bulk update, {UPDATES_AT_ONCE:,} at once: {updates_per_s:,.0f} stamps/s")
@@ -119,6 +124,25 @@ def resets(kind: str, settings: Settings, data: Path, work: Path, loaded: dict[s
         f"(wanted: 2); its bulk load alone {row['seconds']:.2f} s, "
         f"ratio {taken / row['seconds']:.2f}"
     )
+
+
+def batches(settings: Settings, data: Path, size: int, calls: int) -> str:
+    """Updates per second and the time of a call, as query 5 makes them: committed one by one."""
+    lines = (data / PRODUCTION_TIMES).read_bytes().splitlines(keepends=True)[: size * calls]
+    taken = []
+    with (
+        open_database(database_address(settings)) as database,
+        database.engine.connect() as connection,
+    ):
+        for first in range(0, len(lines), size):
+            block = b"".join(lines[first : first + size])
+            started = time.perf_counter()
+            database.bulk_update(connection, [block])
+            connection.commit()
+            taken.append(time.perf_counter() - started)
+    taken.sort()
+    p50, p90 = (taken[int(len(taken) * share)] * 1_000 for share in (0.5, 0.9))
+    return f"{len(lines) / sum(taken):,.0f} stamps/s, a call p50 {p50:.1f} ms, p90 {p90:.1f} ms"
 
 
 def stamp_everything(settings: Settings, data: Path) -> float:

@@ -40,6 +40,8 @@ class KafkaSettings(_Group):
     """The broker. Without `bootstrap_servers` the embedded one is used."""
 
     bootstrap_servers: str | None = None
+    # For Spark's source and sink, e.g. security.protocol; a secret belongs into the environment.
+    options: dict[str, str] = {}
     prefix: Name = "espbench"
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 1
     replication_factor: Annotated[int, Field(ge=1, le=100)] = 1
@@ -81,6 +83,10 @@ class SparkSettings(_Group):
     master: str = "local[*]"
     engine: Literal["auto", "micro-batch", "real-time", "available-now"] = "auto"
     driver_memory: Annotated[str, Field(pattern=r"^\d+[mg]$")] = "2g"
+    # Seconds until a change of a looked-up table must be seen.
+    freshness: Annotated[float, Field(ge=0)] = 10.0
+    # Spark's own settings, by their names; they beat ours.
+    conf: dict[str, str] = {}
 
 
 class SloSettings(_Group):
@@ -99,7 +105,7 @@ class Settings(BaseSettings):
 
     state_dir: Path = Path(".espbench")
     results_dir: Path = Path("results")
-    queries: str = "identity,identify-errors"
+    queries: str = "q1,q2,q3,q4,q5"
     guarantee: Literal["at-least-once", "exactly-once"] = "at-least-once"
     keep_captures: bool = True
     ivy_settings: Path | None = None

@@ -58,8 +58,6 @@ class Database(ABC):
     load_is_pristine: ClassVar[bool]
     # What the driver raises where it is used without SQLAlchemy.
     driver_error: ClassVar[type[Exception]]
-    # Whether the database can tell when a row was committed.
-    knows_commit_times: ClassVar[bool]
 
     def __init__(self, address: DatabaseAddress) -> None:
         self.address = address
@@ -153,14 +151,15 @@ class Database(ABC):
     def restore_stamps(self, connection: Connection) -> None:
         """Set both stamps of every production order line to null, as if never updated.
 
-        Afterwards the rows lie in the order of their keys, without space of older versions.
+        Afterwards every page holds the rows that it held after the load, without older versions;
+        or, where updates moved rows to other pages, the rows lie in the order of their keys.
         """
 
     @abstractmethod
-    def stamps_bytes(self, connection: Connection) -> int | None:
-        """How much production_order_line takes, which updates make more.
+    def wear(self, connection: Connection) -> int | None:
+        """A number that is another one after updates of production_order_line, also undone ones.
 
-        None where the size says nothing about that.
+        None where updates that were undone leave nothing behind.
         """
 
     @abstractmethod
@@ -170,6 +169,25 @@ class Database(ABC):
     @abstractmethod
     def now(self) -> ColumnElement[datetime]:
         """The current time when the row is written: UTC, microseconds, not the transaction's."""
+
+    def quoted(self, name: str) -> str:
+        """A table's name as it stands in a statement of this database."""
+        prepared = self.engine.dialect.identifier_preparer
+        return str(prepared.format_table(self.table(name)))
+
+    @abstractmethod
+    def jdbc(self) -> dict[str, str]:
+        """How Java reaches it: `url`, `driver`, `user`, `password` and what TLS needs.
+
+        Options of the address that this plug-in's Java driver does not know are left out.
+        """
+
+    def commit_time(self) -> ColumnElement[datetime] | None:
+        """When the last change of a row was committed (UTC); None where the database cannot tell.
+
+        For a select from one table.
+        """
+        return None
 
     @abstractmethod
     def server(self) -> ServerInfo:

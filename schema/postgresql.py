@@ -5,40 +5,46 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar
 
 import psycopg
 from psycopg import sql
 from sqlalchemy import (
     URL,
+    BigInteger,
     ColumnElement,
     Connection,
     Engine,
-    Select,
     Table,
-    and_,
-    case,
+    cast,
     create_engine,
     func,
     inspect,
     literal_column,
-    or_,
     select,
     text,
 )
+from sqlalchemy.dialects.postgresql import OID
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
-from sqlalchemy.schema import CreateSchema, CreateTable
+from sqlalchemy.schema import CreateSchema
 
 from espbench.errors import ServiceError
 from schema.contract import Database, ServerInfo, Stamped
-from schema.tables import STAMPED, given_stamps, same_line, unknown_lines
+from schema.given import read_given
+from schema.postgresql_stamps import Stamping
+from schema.tables import STAMPED
 
 # The driver's remarks about errors that we report ourselves.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _CONNECT_TIMEOUT_S = 10
 _LOCK_TIMEOUT = "30s"
+# From here on the server counts updates that went to another page.
+_TELLS_NEW_PAGES = 160_000
+# From here on a session can have its counters seen at its next commit, not some time later.
+_FLUSHES_COUNTERS = 150_000
 _SHOWN = (
     "fsync",
     "full_page_writes",
@@ -63,7 +69,6 @@ class PostgreSQL(Database):
     checks_new_foreign_keys: ClassVar[bool] = True
     load_is_pristine: ClassVar[bool] = True
     driver_error: ClassVar[type[Exception]] = psycopg.Error
-    knows_commit_times: ClassVar[bool] = True
 
     def make_engine(self) -> Engine:
         """Sessions in UTC; options of the URL such as `sslmode` go to libpq."""
@@ -111,6 +116,9 @@ class PostgreSQL(Database):
             try:
                 self._prepare(connection)
                 yield connection
+                if _raw(connection).info.server_version >= _FLUSHES_COUNTERS:
+                    # What this session did must not look like a run's doing later.
+                    connection.execute(select(func.pg_stat_force_next_flush()))
             except BaseException as error:
                 if _is_cut_off(connection, error):
                     self._end_session(session)
@@ -150,24 +158,31 @@ class PostgreSQL(Database):
         return _copy(connection, target, blocks, sql.SQL("(FREEZE)"))
 
     def bulk_update(self, connection: Connection, lines: Iterable[bytes]) -> Stamped:
-        """COPY into a temporary table, then one UPDATE … FROM: one new version of each row.
+        """One prepared UPDATE … FROM arrays: one new version of each row."""
+        given = read_given(lines)
+        if not given.inputs:
+            return Stamped(0, 0)
+        if not connection.in_transaction():
+            # The driver begins by itself; SQLAlchemy has to know that there is something to commit.
+            connection.begin()
+        raw = _raw(connection)
+        if self._stamping.update(raw, given) == given.rows.shape[1]:
+            return Stamped(given.inputs, 0)
+        return Stamped(given.inputs, self._stamping.unknown(raw, given))
 
-        PostgreSQL computes new values in the order of the columns, so a start comes before an end.
-        """
-        given, target = given_stamps(), self.table(STAMPED)
-        connection.execute(CreateTable(given, if_not_exists=True))
-        # Empty already after a commit; a transaction may make several calls.
-        connection.execute(given.delete())
-        inputs = _copy(connection, given, lines, sql.SQL(""))
-        keys, changed = connection.execute(_stamp(given, target, self.now())).one()
-        if keys == changed:
-            return Stamped(inputs, 0)
-        return Stamped(inputs, int(connection.scalar(unknown_lines(given, target)) or 0))
+    @cached_property
+    def _stamping(self) -> Stamping:
+        return Stamping(_identifier(self.table(STAMPED)))
 
     def restore_stamps(self, connection: Connection) -> None:
-        """Write the table anew in one pass, then in the order of its key: two fast rewrites."""
+        """Write the table anew in one pass, which keeps its foreign keys as they are.
+
+        Stamped rows stay in their page, so the new pages hold the rows that they held before. Only
+        where rows had to leave their page is the table written once more, in the order of its key.
+        """
         target = self.table(STAMPED)
         name = _identifier(target)
+        moved = self._rows_moved(connection)
         clear = sql.SQL(
             "ALTER TABLE {} ALTER COLUMN pol_start_ts TYPE timestamp(6) USING NULL, "
             "ALTER COLUMN pol_end_ts TYPE timestamp(6) USING NULL"
@@ -176,13 +191,29 @@ class PostgreSQL(Database):
             name, sql.Identifier(str(target.primary_key.name))
         )
         forget = sql.SQL("ALTER TABLE {} SET WITHOUT CLUSTER").format(name)
-        for statement in (clear, order, forget):
+        for statement in (clear, order, forget) if moved else (clear,):
             _raw(connection).execute(statement)
 
-    def stamps_bytes(self, connection: Connection) -> int | None:
-        """The heap alone: every new version of a row lengthens it, as its pages are full."""
-        name = _identifier(self.table(STAMPED)).as_string(_raw(connection))
-        found = connection.scalar(select(func.pg_relation_size(func.to_regclass(name))))
+    def _rows_moved(self, connection: Connection) -> bool:
+        """Whether an update since the load may have put a row into another page."""
+        if _raw(connection).info.server_version < _TELLS_NEW_PAGES:
+            return True
+        table = _oid(connection, self.table(STAMPED))
+        return bool(connection.scalar(select(func.pg_stat_get_tuples_newpage_updated(table))))
+
+    def wear(self, connection: Connection) -> int | None:
+        """Bytes of the heap, and every change that the server counted, also one rolled back."""
+        table = _oid(connection, self.table(STAMPED))
+        if table is None:
+            return None
+        found = connection.scalar(
+            select(
+                func.pg_relation_size(table)
+                + func.pg_stat_get_tuples_inserted(table)
+                + func.pg_stat_get_tuples_updated(table)
+                + func.pg_stat_get_tuples_deleted(table)
+            )
+        )
         return None if found is None else int(found)
 
     def settle(self, names: Iterable[str]) -> None:
@@ -202,6 +233,22 @@ class PostgreSQL(Database):
         """`clock_timestamp() AT TIME ZONE 'UTC'`."""
         return func.timezone(literal_column("'UTC'"), func.clock_timestamp())
 
+    def jdbc(self) -> dict[str, str]:
+        """The options of TLS have the same names in libpq and in the Java driver."""
+        address = self.address
+        return {
+            "url": f"jdbc:postgresql://{address.host}:{address.port}/{address.database}",
+            "driver": "org.postgresql.Driver",
+            "user": address.user,
+            **({"password": address.password.get_secret_value()} if address.password else {}),
+            **{name: value for name, value in address.options if name.startswith("ssl")},
+        }
+
+    def commit_time(self) -> ColumnElement[datetime]:
+        """`pg_xact_commit_timestamp(xmin)`, which needs `track_commit_timestamp`."""
+        committed = func.pg_xact_commit_timestamp(literal_column("xmin"))
+        return func.timezone(literal_column("'UTC'"), committed)
+
     def server(self) -> ServerInfo:
         """Version and the settings that decide about durability."""
         with self.reading() as connection:
@@ -216,35 +263,6 @@ class PostgreSQL(Database):
         return ServerInfo("PostgreSQL", version, {n: found[n] for n in _SHOWN if n in found})
 
 
-def _stamp(given: Table, target: Table, now: ColumnElement[datetime]) -> Select[Any]:
-    """The update, and how many keys were given and rows changed."""
-    started, ended = given.c.pt_is_end == 0, given.c.pt_is_end == 1
-    key = (given.c.pt_o_id, given.c.pt_ol_number, given.c.pt_pol_number)
-    keys = (
-        select(*key, func.bool_or(started).label("started"), func.bool_or(ended).label("ended"))
-        .group_by(*key)
-        .cte("keys")
-    )
-    start, end = target.c.pol_start_ts, target.c.pol_end_ts
-    changed = (
-        target.update()
-        .values(
-            pol_start_ts=case((keys.c.started, func.coalesce(start, now)), else_=start),
-            pol_end_ts=case((keys.c.ended, func.coalesce(end, now)), else_=end),
-        )
-        .where(
-            same_line(keys, target),
-            or_(and_(keys.c.started, start.is_(None)), and_(keys.c.ended, end.is_(None))),
-        )
-        .returning(literal_column("1").label("one"))
-        .cte("changed")
-    )
-    return select(
-        select(func.count()).select_from(keys).scalar_subquery(),
-        select(func.count()).select_from(changed).scalar_subquery(),
-    )
-
-
 def _copy(
     connection: Connection, target: Table, blocks: Iterable[bytes], options: sql.Composable
 ) -> int:
@@ -256,6 +274,13 @@ def _copy(
             for block in blocks:
                 copy.write(block)
         return cursor.rowcount
+
+
+def _oid(connection: Connection, target: Table) -> int | None:
+    name = _identifier(target).as_string(_raw(connection))
+    # By way of the number: the counters take no other type.
+    found = connection.scalar(select(cast(cast(func.to_regclass(name), OID), BigInteger)))
+    return None if found is None else int(found)
 
 
 def _identifier(target: Table) -> sql.Identifier:

@@ -49,7 +49,7 @@ def settle(database: Database, names: Iterable[str]) -> None:
     """Bring tables to rest, production_order_line among them, and note its size at rest."""
     database.settle(names)
     with database.changing() as connection:
-        update_marker(database, connection, pristine_bytes=database.stamps_bytes(connection))
+        update_marker(database, connection, pristine_bytes=database.wear(connection))
 
 
 def place_downtimes(
@@ -76,7 +76,7 @@ def place_downtimes(
 
 def _touched(database: Database, connection: Connection, marker: Marker) -> bool:
     """Whether a run wrote stamps, or left space behind where stamps were undone."""
-    size = database.stamps_bytes(connection)
+    size = database.wear(connection)
     if size is not None and marker.pristine_bytes is not None and size != marker.pristine_bytes:
         return True
     lines = database.table(STAMPED)

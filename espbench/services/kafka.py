@@ -49,7 +49,8 @@ class Kafka(Service):
         command = [
             *self._java("256m"),
             *("kafka.tools.StorageTool", "format", "--ignore-formatted"),
-            *("--cluster-id", cluster_id, "--config", str(settings_file)),
+            # One word: an id may begin with a dash.
+            *(f"--cluster-id={cluster_id}", "--config", str(settings_file)),
         ]
         answer = subprocess.run(
             command, capture_output=True, text=True, check=False, env=dict(self.environment())
