@@ -43,6 +43,15 @@ class LatenessHistogram:
         highest = int(lateness_ns.max())
         self._max_ns = highest if self._max_ns is None else max(self._max_ns, highest)
 
+    def merge(self, other: "LatenessHistogram") -> None:
+        """Add what another histogram counted."""
+        self._count()
+        other._count()  # noqa: SLF001 - one of us
+        self._counts += other._counts  # noqa: SLF001
+        np.maximum(self._highest_ns, other._highest_ns, out=self._highest_ns)  # noqa: SLF001
+        highest = [each for each in (self._max_ns, other._max_ns) if each is not None]  # noqa: SLF001
+        self._max_ns = max(highest, default=None)
+
     @property
     def n(self) -> int:
         """How many values were counted."""

@@ -9,10 +9,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from espbench.errors import InputError, UsageError
-from sender.profiles import Constant, Cosine, Piecewise, Profile, Ramp
+from sender.profiles import (
+    DEFAULT_SEED,
+    BurstAtStart,
+    Constant,
+    Cosine,
+    FromCsv,
+    PeriodicBursts,
+    Profile,
+    Ramp,
+    RandomWalk,
+    Steps,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,18 @@ class _Asked:
             raise UsageError(f"--profile: {key}={text} is not allowed", f"use a number {bound}")
         return value
 
+    def whole(self, key: str, default: int, *, least: int = 1) -> int:
+        value = self.number(key, default)
+        if value != int(value) or value < least:
+            raise UsageError(
+                f"--profile: {key}={self.given[key]} is not allowed",
+                f"use a whole number, {least} or more",
+            )
+        return int(value)
+
+    def seed(self) -> int:
+        return self.whole("seed", DEFAULT_SEED, least=0)
+
 
 def _constant(asked: _Asked) -> Profile:
     return Constant(asked.rate)
@@ -48,54 +69,46 @@ def _decreasing(asked: _Asked) -> Profile:
 
 
 def _cosine(asked: _Asked) -> Profile:
-    amplitude = asked.number("amplitude", asked.rate / 2)
-    if amplitude > asked.rate:
+    mean = asked.number("mean", asked.rate)
+    amplitude = asked.number("amplitude", mean / 2)
+    if amplitude > mean:
         raise UsageError(
-            f"--profile: amplitude={amplitude:g} is above the mean rate {asked.rate:g}",
+            f"--profile: amplitude={amplitude:g} is above the mean rate {mean:g}",
             "a rate cannot be negative",
         )
-    return Cosine(asked.rate, amplitude, asked.number("period", asked.duration_s, positive=True))
-
-
-def _random_walk(asked: _Asked) -> Profile:
-    """Every second one step up or down, each as likely, between 0 and twice the rate."""
-    step = asked.number("step", asked.rate / 20)
-    seconds = math.ceil(asked.duration_s)
-    random = np.random.default_rng(int(asked.number("seed", 2021)))
-    rates = [asked.rate]
-    for direction in random.choice((-1.0, 1.0), size=seconds - 1):
-        rates.append(min(max(rates[-1] + direction * step, 0.0), 2 * asked.rate))
-    return Piecewise("random-walk", range(seconds), rates)
-
-
-def _steps(asked: _Asked) -> Profile:
-    """From `low` to `high` in so many `steps` of equal length."""
-    steps = max(1, round(asked.number("steps", 5)))
-    low, high = asked.number("low", asked.rate / steps), asked.number("high", asked.rate)
-    rates = np.linspace(low, high, steps).tolist()
-    return Piecewise("steps", [step * asked.duration_s / steps for step in range(steps)], rates)
-
-
-def _burst_at_start(asked: _Asked) -> Profile:
-    """`burst` times the rate for the first `seconds`, then the rate."""
-    burst = asked.number("burst", 5.0) * asked.rate
-    return Piecewise(
-        "burst-at-start", [0.0, asked.number("seconds", 5.0, positive=True)], [burst, asked.rate]
+    return Cosine(
+        mean,
+        amplitude,
+        asked.number("period", asked.duration_s, positive=True),
+        asked.number("noise", 0.0),
+        seed=asked.seed(),
+        duration_s=asked.duration_s,
     )
 
 
+def _random_walk(asked: _Asked) -> Profile:
+    step = asked.number("step", asked.rate / 20)
+    return RandomWalk(asked.rate, step, asked.duration_s, asked.seed())
+
+
+def _steps(asked: _Asked) -> Profile:
+    steps = asked.whole("steps", 5)
+    low, high = asked.number("low", asked.rate / steps), asked.number("high", asked.rate)
+    return Steps(low, high, steps, asked.duration_s)
+
+
+def _burst_at_start(asked: _Asked) -> Profile:
+    burst = asked.number("burst", 5.0) * asked.rate
+    return BurstAtStart(asked.rate, burst, asked.number("seconds", 5.0, positive=True))
+
+
 def _periodic_bursts(asked: _Asked) -> Profile:
-    """`burst` times the rate for `seconds` at the end of every `period`."""
     period = asked.number("period", 10.0, positive=True)
     seconds = asked.number("seconds", 1.0, positive=True)
     if seconds >= period:
         raise UsageError("--profile: a burst is as long as its period", "use seconds < period")
     burst = asked.number("burst", 5.0) * asked.rate
-    starts, rates = [], []
-    for begin in np.arange(math.ceil(asked.duration_s / period)) * period:
-        starts += [float(begin), float(begin + period - seconds)]
-        rates += [asked.rate, burst]
-    return Piecewise("periodic-bursts", starts, rates)
+    return PeriodicBursts(asked.rate, burst, seconds, period, asked.duration_s)
 
 
 def _csv(asked: _Asked) -> Profile:
@@ -120,7 +133,7 @@ def _csv(asked: _Asked) -> Profile:
         raise InputError(f"cannot read the load profile {path}: {error}", remedy) from error
     if not rates:
         raise InputError(f"the load profile {path} is empty", remedy)
-    return Piecewise("csv", starts, rates)
+    return FromCsv(starts, rates)
 
 
 _Maker = Callable[[_Asked], Profile]
@@ -128,7 +141,7 @@ PROFILES: Mapping[str, tuple[_Maker, frozenset[str]]] = {
     "constant": (_constant, frozenset()),
     "increasing": (_increasing, frozenset({"low", "high"})),
     "decreasing": (_decreasing, frozenset({"low", "high"})),
-    "cosine": (_cosine, frozenset({"amplitude", "period"})),
+    "cosine": (_cosine, frozenset({"mean", "amplitude", "period", "noise", "seed"})),
     "random-walk": (_random_walk, frozenset({"step", "seed"})),
     "steps": (_steps, frozenset({"low", "high", "steps"})),
     "burst-at-start": (_burst_at_start, frozenset({"burst", "seconds"})),

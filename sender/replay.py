@@ -28,6 +28,20 @@ class Ending:
     interrupted: bool = False
     gave_up: bool = False
     failure: str | None = None
+    broken_file: str | None = None
+
+
+def merged(endings: Sequence[Ending]) -> Ending:
+    """How several processes ended together; one failure explains why the others were stopped."""
+    failure = next((each.failure for each in endings if each.failure), None)
+    broken_file = next((each.broken_file for each in endings if each.broken_file), None)
+    explained = failure or broken_file
+    return Ending(
+        interrupted=not explained and any(each.interrupted for each in endings),
+        gave_up=any(each.gave_up for each in endings),
+        failure=failure,
+        broken_file=broken_file,
+    )
 
 
 def replay(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ from espbench.kafka.admin import OffsetRange
 from espbench.paths import write_atomically
 from sender.clients import Tally
 from sender.lateness import LatenessHistogram
+from sender.readback import Account
 from sender.replay import Ending
 from sender.stream import StreamReplay
-from sender.verdict import StreamOutcome, brake, reasons_against
+from sender.verdict import Effort, StreamOutcome, brake, reasons_against
 
 FORMAT = "espbench-sender/1"
 
@@ -31,6 +32,7 @@ class StreamEvidence:
     before: Sequence[OffsetRange]
     after: Sequence[OffsetRange] | None
     appended: LatenessHistogram | None
+    account: Account | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +46,33 @@ class Evidence:
     streams: Sequence[StreamEvidence]
     ending: Ending
     cpu_s: float
-    wall_s: float
+    effort: Effort
     limit_ms: float
     notes: Sequence[str] = field(default=())
+    senders: int = 1
 
 
 def make_report(evidence: Evidence) -> dict[str, Any]:
     """The report in its format "espbench-sender/1"."""
     outcomes = [_outcome(each) for each in evidence.streams]
     limit_ms = evidence.limit_ms
-    cpu_share = evidence.cpu_s / evidence.wall_s if evidence.wall_s > 0 else 0.0
+    brakes = [brake(each, evidence.effort, limit_ms=limit_ms) for each in outcomes]
     reasons = [
         reason for each in outcomes for reason in reasons_against(each, limit_ms=limit_ms)
     ] + list(evidence.notes)
+    # An interrupted load was held back by nobody.
+    if reasons and not evidence.ending.interrupted:
+        reasons += [
+            f"stream {outcome.stream}: the brake was the {held_back_by}"
+            for outcome, held_back_by in zip(outcomes, brakes, strict=True)
+            if held_back_by
+        ]
     if evidence.ending.interrupted:
         reasons.insert(0, "interrupted")
     if evidence.ending.failure:
         reasons.insert(0, f"the first failure: {evidence.ending.failure}")
+    if evidence.ending.broken_file:
+        reasons.insert(0, evidence.ending.broken_file)
     last_handed_ns = max((each.replay.last_handed_ns for each in evidence.streams), default=0)
     return {
         "format": FORMAT,
@@ -70,11 +82,15 @@ def make_report(evidence: Evidence) -> dict[str, Any]:
         "client": evidence.client,
         "settings": evidence.settings,
         "streams": [
-            _stream(each, outcome, brake(outcome, cpu_share=cpu_share, limit_ms=limit_ms))
-            for each, outcome in zip(evidence.streams, outcomes, strict=True)
+            _stream(each, outcome, held_back_by)
+            for each, outcome, held_back_by in zip(evidence.streams, outcomes, brakes, strict=True)
         ],
+        "senders": evidence.senders,
         "cpu_s": round(evidence.cpu_s, 3),
-        "interrupted": evidence.ending.interrupted or evidence.ending.failure is not None,
+        "cpu_share": {key: _rounded(value) for key, value in asdict(evidence.effort).items()},
+        "interrupted": evidence.ending.interrupted
+        or evidence.ending.failure is not None
+        or evidence.ending.broken_file is not None,
         "valid": not reasons,
         "reasons": reasons,
     }
@@ -89,6 +105,10 @@ def write_report(path: Path, report: dict[str, Any]) -> None:
             f"cannot write the sender's report {path}: {error.strerror}",
             "check permissions and disk, or choose another --out",
         ) from error
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 3)
 
 
 def _outcome(evidence: StreamEvidence) -> StreamOutcome:
@@ -111,6 +131,7 @@ def _outcome(evidence: StreamEvidence) -> StreamOutcome:
         appended_count=None
         if evidence.after is None
         else sum(each.end for each in evidence.after) - sum(each.end for each in evidence.before),
+        duplicated=evidence.account.duplicated if evidence.account else None,
     )
 
 
@@ -131,6 +152,7 @@ def _stream(
         "failed": outcome.failed,
         "retried": evidence.tally.retried,
         "appended": outcome.appended_count,
+        "account": asdict(evidence.account) if evidence.account else None,
         "queue_full_stalls": outcome.queue_full_stalls,
         "ended_early": replay.ended_early,
         "achieved_rate": round(outcome.achieved_rate, 3),

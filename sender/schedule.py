@@ -40,9 +40,13 @@ class Schedule:
         """How many of the first `records` records are due in each second after the start."""
         seconds = int(np.ceil(self.span_s(records)))
         edges = np.arange(seconds + 1, dtype=np.int64) * NS_PER_S
-        # Due before an edge: all ids below N(edge), and that includes id 0 from the start on.
-        due = np.ceil(self.profile.count(np.minimum(edges, self._duration_ns)))
-        return [int(each) for each in np.diff(np.minimum(due, records))]
+        return [int(each) for each in np.diff(np.minimum(self.due_before(edges), records))]
+
+    def due_before(self, edges_ns: Nanoseconds) -> Nanoseconds:
+        """How many records are due before each of these moments."""
+        # All ids below N(edge), and that includes id 0 from the start on.
+        due = np.ceil(self.profile.count(np.minimum(edges_ns, self._duration_ns)))
+        return np.minimum(due, self.total).astype(np.int64)
 
     def _search(self, ids: Nanoseconds) -> Nanoseconds:
         # Bisection of all ids at once: below[i] is not enough (or 0), enough[i] is.

@@ -4,30 +4,33 @@ Everything that can be wrong with files, topics and settings is found before the
 sent, and raised. From then on nothing is raised: what happens is in the report.
 """
 
-import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from espbench.errors import EspbenchError, Interrupted, ServiceError, UsageError
+from espbench.errors import EspbenchError, InputError, Interrupted, ServiceError, UsageError
 from espbench.kafka.admin import KafkaAdmin, OffsetRange
-from sender.clients import Client, make_client
+from sender.clients import Tally
+from sender.clients import merged as merged_tallies
 from sender.clock import Clock, SystemClock
+from sender.drawn import write_schedule
+from sender.effort import MachineLoad
 from sender.files import StreamFile, open_stream_file
 from sender.lateness import LatenessHistogram
+from sender.processes import send_by_many
 from sender.profiles import Profile
-from sender.readback import read_back
-from sender.replay import Ending, replay
+from sender.readback import Account, account, read_back
+from sender.replay import Ending, merged
 from sender.report import Evidence, StreamEvidence, make_report
 from sender.schedule import Schedule
 from sender.settings import ProducerSettings
+from sender.share import Share, carry_out
 from sender.stopping import noted_signals
 from sender.stream import StreamReplay
 
 _ADMIN_TIMEOUT_S = 8.0
-_INTERRUPTED_FLUSH_S = 5.0
 # A sender that cannot keep up works its backlog off, but not for ever.
 _OVERTIME_S = 30.0
 _NS_PER_MS = 1_000_000
@@ -43,6 +46,7 @@ class StreamRequest:
     path: Path
     topic: str
     profile: Profile
+    profile_text: str = "constant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,15 @@ class SendRequest:
     producer: ProducerSettings
     start_ms: int | None = None
     lead_s: float = 2.0
-    in_memory: bool = True
+    in_memory: bool | None = None
     read_back: bool = True
+    schedule_out: Path | None = None
+    senders: int = 1
+
+    @property
+    def give_up_ns(self) -> int:
+        """How long after the start even a backlog is given up."""
+        return round((self.duration_s + _OVERTIME_S) * 1e9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +82,51 @@ class Sent:
 
     report: dict[str, Any]
     error: EspbenchError | Interrupted | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Files, schedules and topics, found to be fit for sending."""
+
+    request: SendRequest
+    files: Sequence[StreamFile]
+    schedules: Sequence[Schedule]
+    before: Sequence[Sequence[OffsetRange]]
+
+    def replays(self, start_ms: int, part: tuple[int, int] = (0, 1)) -> list[StreamReplay]:
+        """The streams from a start on; `part` (k, P) of their partitions."""
+        return [
+            StreamReplay(
+                file=file,
+                topic=each.topic,
+                partitions=len(ranges),
+                schedule=schedule,
+                start_ms=start_ms,
+                part=part,
+            )
+            for each, file, schedule, ranges in zip(
+                self.request.streams, self.files, self.schedules, self.before, strict=True
+            )
+        ]
+
+
+def prepare(request: SendRequest) -> Prepared:
+    """Check everything that can be wrong before anything is sent."""
+    files = [
+        open_stream_file(each.path, each.stream, in_memory=request.in_memory)
+        for each in request.streams
+    ]
+    schedules = [Schedule(each.profile, request.duration_s) for each in request.streams]
+    _refuse_nothing_to_send(request, schedules)
+    admin = KafkaAdmin(request.bootstrap_servers, timeout_s=_ADMIN_TIMEOUT_S)
+    before = [_empty_topic(admin, each.topic) for each in request.streams]
+    for each, ranges in zip(request.streams, before, strict=True):
+        if len(ranges) < request.senders:
+            raise UsageError(
+                f"{request.senders} senders, but {each.topic} has {len(ranges)} partitions",
+                "make topics with more --partitions, or use fewer --senders",
+            )
+    return Prepared(request, files, schedules, before)
 
 
 def send(
@@ -85,47 +141,72 @@ def send(
     Raises `InputError`, `UsageError`, `ServiceError` before anything is sent, and nothing after.
     """
     clock = clock or SystemClock()
-    files = [
-        open_stream_file(each.path, each.stream, in_memory=request.in_memory)
-        for each in request.streams
-    ]
-    schedules = [Schedule(each.profile, request.duration_s) for each in request.streams]
-    _refuse_nothing_to_send(request, schedules)
-    admin = KafkaAdmin(request.bootstrap_servers, timeout_s=_ADMIN_TIMEOUT_S)
-    before = [_empty_topic(admin, each.topic) for each in request.streams]
-    with noted_signals() as stop:
-        client = make_client(request.bootstrap_servers, request.producer)
-        client.connect([each.topic for each in request.streams], _ADMIN_TIMEOUT_S)
+    prepared = prepare(request)
+    if request.schedule_out:
+        streams = [each.stream for each in request.streams]
+        write_schedule(request.schedule_out, dict(zip(streams, prepared.schedules, strict=True)))
+    streams_whole: list[StreamReplay] = []
+    started: list[int] = []
+
+    def begin() -> int:
         start_ms = _start_ms(request, clock)
         announce(start_ms)
-        streams = _replays(request, files, schedules, before, start_ms)
-        cpu_before, wall_before = time.process_time(), time.monotonic()
-        with progress("sending", sum(each.total for each in streams)) as show:
-            ending = replay(
-                streams,
-                client,
-                clock,
-                start_ns=start_ms * _NS_PER_MS,
-                tick_ns=round(request.producer.tick_ms * _NS_PER_MS),
-                give_up_ns=round((request.duration_s + _OVERTIME_S) * 1e9),
+        started.append(start_ms)
+        streams_whole.extend(prepared.replays(start_ms))
+        return start_ms
+
+    with noted_signals() as stop, ExitStack() as shown:
+        total = sum(each.total for each in prepared.replays(0))
+        show = shown.enter_context(progress("sending", total))
+        load = MachineLoad()
+        if request.senders > 1:
+            shares = send_by_many(request, request.senders, begin, stop=stop, progress=show)
+            _absorb(streams_whole, shares)
+        else:
+            share = carry_out(
+                request.producer,
+                request.bootstrap_servers,
+                [each.topic for each in request.streams],
+                lambda: (begin(), streams_whole),
+                clock=clock,
+                give_up_ns=request.give_up_ns,
                 stop=stop,
                 progress=show,
             )
-        ending = _finish(client, request, ending, stop)
-        cpu_s, wall_s = time.process_time() - cpu_before, time.monotonic() - wall_before
+            shares = [share]
+        effort = load.effort(shares)
+        shown.close()
+        ending = merged([each.ending for each in shares])
+        tallies = [
+            merged_tallies([each.streams[index].tally for each in shares if each.streams])
+            for index in range(len(streams_whole))
+        ]
         evidence = Evidence(
             run=request.run,
-            start_ms=start_ms,
+            start_ms=started[0],
             client=request.producer.client,
             settings=_settings(request),
-            streams=_look_back(request, streams, client, before, ending),
+            streams=_look_back(request, streams_whole, tallies, prepared.before),
             ending=ending,
-            cpu_s=cpu_s,
-            wall_s=wall_s,
+            cpu_s=sum(each.cpu_s for each in shares),
+            effort=effort,
             limit_ms=request.lateness_limit_ms,
             notes=_notes(request, ending),
+            senders=request.senders,
         )
     return Sent(make_report(evidence), _error(request, ending))
+
+
+def _absorb(streams: Sequence[StreamReplay], shares: Sequence[Share]) -> None:
+    """Put what the processes did into the streams of the report."""
+    for index, stream in enumerate(streams):
+        parts = [share.streams[index] for share in shares if share.streams]
+        for part in parts:
+            stream.lateness.merge(part.lateness)
+            stream.seconds.update(part.seconds)
+            stream.stalls += part.stalls
+            stream.last_handed_ns = max(stream.last_handed_ns, part.last_handed_ns)
+        stream.next_id = min((part.next_id for part in parts), default=0)
 
 
 def _refuse_nothing_to_send(request: SendRequest, schedules: Sequence[Schedule]) -> None:
@@ -160,65 +241,38 @@ def _start_ms(request: SendRequest, clock: Clock) -> int:
     return request.start_ms
 
 
-def _replays(
-    request: SendRequest,
-    files: Sequence[StreamFile],
-    schedules: Sequence[Schedule],
-    before: Sequence[Sequence[OffsetRange]],
-    start_ms: int,
-) -> list[StreamReplay]:
-    return [
-        StreamReplay(
-            file=file,
-            topic=each.topic,
-            partitions=len(ranges),
-            schedule=schedule,
-            start_ms=start_ms,
-        )
-        for each, file, schedule, ranges in zip(
-            request.streams, files, schedules, before, strict=True
-        )
-    ]
-
-
-def _finish(
-    client: Client, request: SendRequest, ending: Ending, stop: Callable[[], bool]
-) -> Ending:
-    """Wait for the last acknowledgements; a stop or a failure meanwhile changes the ending."""
-    if ending.interrupted:
-        client.finish(_INTERRUPTED_FLUSH_S, lambda: False)
-        return ending
-    client.finish(request.producer.delivery_timeout_s + _INTERRUPTED_FLUSH_S, stop)
-    if client.failure and not ending.failure:
-        interrupted = ending.interrupted or stop()
-        return Ending(interrupted=interrupted, gave_up=ending.gave_up, failure=client.failure)
-    return ending
-
-
 def _look_back(
     request: SendRequest,
     streams: Sequence[StreamReplay],
-    client: Client,
-    before: Sequence[list[OffsetRange]],
-    ending: Ending,
+    tallies: Sequence[Tally],
+    before: Sequence[Sequence[OffsetRange]],
 ) -> list[StreamEvidence]:
-    evidence = []
-    admin: KafkaAdmin | None = None
     try:
-        admin = KafkaAdmin(request.bootstrap_servers, timeout_s=_ADMIN_TIMEOUT_S)
+        admin: KafkaAdmin | None = KafkaAdmin(request.bootstrap_servers, timeout_s=_ADMIN_TIMEOUT_S)
     except ServiceError:
         admin = None
-    for stream, ranges in zip(streams, before, strict=True):
+    evidence = []
+    for stream, tally, ranges in zip(streams, tallies, before, strict=True):
         after: list[OffsetRange] | None = None
         appended: LatenessHistogram | None = None
+        found: Account | None = None
         try:
             after = admin.offsets(stream.topic) if admin else None
         except EspbenchError:  # the broker or the topic is gone: the report says null
             after = None
-        if after and request.read_back and not ending.failure:
+        if after and request.read_back:
             appended = read_back(request.bootstrap_servers, stream.topic, after)
-        evidence.append(StreamEvidence(stream, client.tally(stream.topic), ranges, after, appended))
+            if _went_wrong(tally, after):
+                ids = stream.handed_ids(tally.handed)
+                found = account(request.bootstrap_servers, stream.topic, after, ids)
+        evidence.append(StreamEvidence(stream, tally, ranges, after, appended, found))
     return evidence
+
+
+def _went_wrong(tally: Tally, after: Sequence[OffsetRange]) -> bool:
+    """Whether the topic may hold anything but each record once: then it is read and counted."""
+    handed, appended = sum(tally.handed.values()), sum(each.count for each in after)
+    return bool(sum(tally.failed.values()) or tally.retried or appended != handed)
 
 
 def _settings(request: SendRequest) -> dict[str, Any]:
@@ -226,6 +280,7 @@ def _settings(request: SendRequest) -> dict[str, Any]:
         **request.producer.public(),
         "duration_s": request.duration_s,
         "lateness_limit_ms": request.lateness_limit_ms,
+        "profiles": {str(each.stream): each.profile_text for each in request.streams},
         "in_memory": request.in_memory,
         "read_back": request.read_back,
     }
@@ -240,6 +295,8 @@ def _notes(request: SendRequest, ending: Ending) -> list[str]:
 def _error(request: SendRequest, ending: Ending) -> EspbenchError | Interrupted | None:
     if ending.interrupted:
         return Interrupted("sending was interrupted")
+    if ending.broken_file:
+        return InputError(ending.broken_file, "what was sent before is in the report; send anew")
     if ending.failure:
         return ServiceError(
             f"Kafka at {request.bootstrap_servers} did not take a record: {ending.failure}",

@@ -9,6 +9,21 @@ ACKS = ("0", "1", "all")
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
+# Named settings. 2021: as the published configuration of that study's data sender has them
+# (acks 1, 16 KiB batches, 32 MiB of buffer, no lingering, no idempotence).
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "2021": {
+        "acks": "1",
+        "idempotence": False,
+        "linger_ms": 0.0,
+        "batch_bytes": 16_384,
+        "compression": "none",
+        "queue_bytes": 32 * 1024 * 1024,
+    },
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ProducerSettings:
     """Settings of one sender. The defaults are durable and on time.
@@ -27,6 +42,7 @@ class ProducerSettings:
     tick_ms: float = 1.0
     delivery_timeout_s: float = 30.0
     queue_records: int = 500_000
+    queue_bytes: int = 512 * 1024 * 1024
 
     def __post_init__(self) -> None:
         """Refuse what Kafka would refuse, in words of ours."""
@@ -45,6 +61,19 @@ class ProducerSettings:
             value = getattr(self, name)
             if value < 0 or (value == 0 and name != "linger_ms"):
                 raise UsageError(f"{name} = {value} is not allowed", "use a positive number")
+
+    @classmethod
+    def of(cls, preset: str, **given: Any) -> "ProducerSettings":
+        """The settings of a preset, changed by what is given; None means not given.
+
+        Asking for fewer acknowledgements gives up idempotence with them, unless it is asked for.
+        """
+        if preset not in PRESETS:
+            raise UsageError(f"there is no preset {preset!r}", f"use {' or '.join(PRESETS)}")
+        chosen = {key: value for key, value in given.items() if value is not None}
+        if chosen.get("acks", "all") != "all":
+            chosen.setdefault("idempotence", False)
+        return cls(**{**PRESETS[preset], **chosen})
 
     def public(self) -> dict[str, Any]:
         """The settings for the report."""

@@ -1,6 +1,7 @@
 """One stream on its way: which records are due, their messages, and how late they were handed."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -32,7 +33,9 @@ class StreamReplay:
         partitions: int,
         schedule: Schedule,
         start_ms: int,
+        part: tuple[int, int] = (0, 1),
     ) -> None:
+        """`part` (k, P): of all partitions only those that are k modulo P are sent here."""
         self.file = file
         self.topic = topic
         self.partitions = partitions
@@ -42,12 +45,14 @@ class StreamReplay:
         self.stalls = 0
         self.lateness = LatenessHistogram()
         self.last_handed_ns = 0
+        self.seconds: Counter[int] = Counter()
         self._start_ms = start_ms
-        self._per_second: dict[int, int] = {}
+        self._part = part
         self._chunk_first = 0
         self._chunk = schedule.due_ns(0, min(_CHUNK, self.total))
         self._waiting: list[tuple[int, list[bytes]]] = []
         self._waiting_ids = (0, 0)
+        self._waiting_due_ns = self._chunk[:0]
 
     @property
     def ended_early(self) -> bool:
@@ -84,12 +89,18 @@ class StreamReplay:
     def prepare(self, stop: int) -> None:
         """Make the messages up to the id `stop` (exclusive) ready for `hand`."""
         first = self.next_id
-        due_ms = (self._due(first)[: stop - first] // NS_PER_MS + self._start_ms).tolist()
-        rows = self.file.rows(first, stop)
-        ids = range(first, stop)
-        values = [b"%d;%d;%b" % each for each in zip(ids, due_ms, rows, strict=True)]
-        self._waiting = list(_by_partition(self.file.stream, first, values, self.partitions))
+        due_ns = self._due(first)[: stop - first]
+        ids = np.arange(first, stop, dtype=np.int64)
+        share, shares = self._part
+        if shares > 1:
+            own = partitions_of(self.file.stream, ids, self.partitions) % shares == share
+            ids, due_ns = ids[own], due_ns[own]
+        due_ms = (due_ns // NS_PER_MS + self._start_ms).tolist()
+        rows = self.file.rows_of(ids)
+        values = [b"%d;%d;%b" % each for each in zip(ids.tolist(), due_ms, rows, strict=True)]
+        self._waiting = list(_by_partition(self.file.stream, ids, values, self.partitions))
         self._waiting_ids = (first, stop)
+        self._waiting_due_ns = due_ns
 
     def hand(self, client: Client) -> bool:
         """Hand over what is prepared; False where the client's queue was full before the end."""
@@ -105,17 +116,23 @@ class StreamReplay:
 
     def handed(self, now_ns: int) -> None:
         """Note that what was prepared is now handed over."""
-        first, stop = self._waiting_ids
-        self.lateness.add(now_ns - self._due(first)[: stop - first])
-        second = now_ns // NS_PER_S
-        self._per_second[second] = self._per_second.get(second, 0) + stop - first
-        self.last_handed_ns = now_ns
+        _, stop = self._waiting_ids
+        if len(self._waiting_due_ns):
+            self.lateness.add(now_ns - self._waiting_due_ns)
+            self.seconds[now_ns // NS_PER_S] += len(self._waiting_due_ns)
+            self.last_handed_ns = now_ns
         self.next_id = stop
+
+    def handed_ids(self, handed: Mapping[int, int]) -> Ids:
+        """The ids that a client took, by how many it took per partition: always the first ones."""
+        ids = np.arange(self.total, dtype=np.int64)
+        chosen = partitions_of(self.file.stream, ids, self.partitions)
+        parts = [ids[chosen == partition][:count] for partition, count in handed.items()]
+        return np.sort(np.concatenate(parts)) if parts else ids[:0]
 
     def per_second(self) -> list[int]:
         """Records handed over in each second after the start."""
-        seconds = max(self._per_second, default=-1) + 1
-        return [self._per_second.get(second, 0) for second in range(seconds)]
+        return [self.seconds[second] for second in range(max(self.seconds, default=-1) + 1)]
 
     def _due(self, first: int) -> Ids:
         """Due times from the id `first` on: a bite of them at least, or all that remain."""
@@ -132,12 +149,12 @@ def partitions_of(stream: int, ids: Ids, partitions: int) -> Ids:
 
 
 def _by_partition(
-    stream: int, first: int, values: list[bytes], partitions: int
+    stream: int, ids: Ids, values: list[bytes], partitions: int
 ) -> Iterator[tuple[int, list[bytes]]]:
     if partitions == 1:
-        yield 0, values
+        if values:
+            yield 0, values
         return
-    ids = np.arange(first, first + len(values), dtype=np.int64)
     chosen = partitions_of(stream, ids, partitions)
     for partition in np.unique(chosen).tolist():
         yield partition, [values[index] for index in np.flatnonzero(chosen == partition).tolist()]

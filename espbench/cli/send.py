@@ -56,32 +56,66 @@ def send(
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the sender's report (JSON) to this file.")
     ] = None,
+    schedule_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--schedule-out",
+            help="Write the drawn schedule (CSV) to this file (default: beside --out).",
+        ),
+    ] = None,
     client: Annotated[
         str, typer.Option("--client", help="confluent-kafka (fast) or kafka-python (portable).")
     ] = "confluent-kafka",
-    acks: Annotated[str, typer.Option("--acks", help="0, 1 or all.")] = "all",
+    preset: Annotated[
+        str,
+        typer.Option(
+            "--preset", help="Producer settings to start from: default, or those of 2021."
+        ),
+    ] = "default",
+    acks: Annotated[str | None, typer.Option("--acks", help="0, 1 or all (default).")] = None,
     idempotence: Annotated[
-        bool, typer.Option("--idempotence/--no-idempotence", help="No duplicates by retries.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--idempotence/--no-idempotence",
+            help="No duplicates by retries (default with acks=all).",
+        ),
+    ] = None,
     linger_ms: Annotated[
-        float, typer.Option("--linger-ms", help="The client's own waiting for fuller batches.")
-    ] = 0.0,
+        float | None,
+        typer.Option("--linger-ms", help="The client's own waiting for fuller batches (0)."),
+    ] = None,
     batch_bytes: Annotated[
-        int, typer.Option("--batch-bytes", help="Largest batch per partition.")
-    ] = 1_000_000,
+        int | None, typer.Option("--batch-bytes", help="Largest batch per partition (1,000,000).")
+    ] = None,
     compression: Annotated[
-        str, typer.Option("--compression", help="none, gzip, snappy, lz4 or zstd.")
-    ] = "none",
+        str | None,
+        typer.Option("--compression", help="none (default), gzip, snappy, lz4 or zstd."),
+    ] = None,
     tick_ms: Annotated[
-        float, typer.Option("--tick-ms", help="Least time between two handovers to the client.")
-    ] = 1.0,
+        float | None,
+        typer.Option("--tick-ms", help="Least time between two handovers to the client (1)."),
+    ] = None,
     delivery_timeout: Annotated[
-        float,
-        typer.Option("--delivery-timeout", help="Seconds until an unacknowledged record failed."),
-    ] = 30.0,
+        float | None,
+        typer.Option(
+            "--delivery-timeout", help="Seconds until an unacknowledged record failed (30)."
+        ),
+    ] = None,
+    senders: Annotated[
+        int,
+        typer.Option(
+            "--senders",
+            min=1,
+            help="Processes; process k sends the partitions that are k modulo this number.",
+        ),
+    ] = 1,
     read_in_ram: Annotated[
-        bool, typer.Option("--read-in-ram/--map", help="Read files into memory, or map them.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--read-in-ram/--no-read-in-ram",
+            help="Read files into memory, or stream them (default: in memory where they fit).",
+        ),
+    ] = None,
     read_back: Annotated[
         bool,
         typer.Option(
@@ -127,15 +161,18 @@ def send(
     from sender.settings import ProducerSettings
     from sender.verdict import LATENESS_SHARE_OF_SLO
 
-    if out:
-        make_dir(out.parent)
+    for path in filter(None, (out, schedule_out)):
+        make_dir(path.parent)
+    if out and not schedule_out:
+        schedule_out = out.with_name(f"{out.stem}-schedule.csv")
     request = sending.SendRequest(
         run=run,
         bootstrap_servers=broker_address(settings),
         streams=_streams(settings, run, files, rates, profiles),
         duration_s=settings.load.duration,
         lateness_limit_ms=LATENESS_SHARE_OF_SLO * settings.slo.limit_ms,
-        producer=ProducerSettings(
+        producer=ProducerSettings.of(
+            preset,
             client=client,
             acks=acks,
             idempotence=idempotence,
@@ -149,14 +186,17 @@ def send(
         lead_s=lead,
         in_memory=read_in_ram,
         read_back=read_back,
+        schedule_out=schedule_out,
+        senders=senders,
     )
     sent = sending.send(request, progress=logs.progress, announce=_announce)
-    if out:
-        write_report(out, sent.report)
+    # Shown before it is written: a full disk must not take the only copy.
     if json:
         context.print_json(sent.report)
     elif not quiet:
         _print_table(sent.report)
+    if out:
+        write_report(out, sent.report)
     if sent.error:
         raise sent.error
     for reason in sent.report["reasons"]:
@@ -227,27 +267,29 @@ def _streams(
     from sender.profile_options import parse_profile
     from sender.send import StreamRequest
 
-    return [
-        StreamRequest(
-            stream=number,
-            path=Path(file),
-            topic=names.source_topic(settings.kafka.prefix, check_run(run), number),
-            profile=parse_profile(
-                profiles.get(number, profiles.get(None, "constant")),
-                rate=rates.get(number, settings.load.rate),
-                duration_s=settings.load.duration,
-            ),
+    requests = []
+    for number, file in sorted(files.items()):
+        text = profiles.get(number, profiles.get(None, "constant"))
+        rate = rates.get(number, settings.load.rate)
+        requests.append(
+            StreamRequest(
+                stream=number,
+                path=Path(file),
+                topic=names.source_topic(settings.kafka.prefix, check_run(run), number),
+                profile=parse_profile(text, rate=rate, duration_s=settings.load.duration),
+                profile_text=text,
+            )
         )
-        for number, file in sorted(files.items())
-    ]
+    return requests
 
 
 def _print_table(report: dict[str, Any]) -> None:
     from rich.table import Table
 
-    table = Table("stream", "asked/s", "achieved/s", "sent", "failed")
+    table = Table("stream", "asked/s", "achieved/s", "sent", "failed", "retried", "stalls")
     for column in ("handed late ms\np50 / p99", "stamped late ms\np50 / p99"):
         table.add_column(column, justify="right")
+    table.add_column("brake")
     for row in report["streams"]:
         late = row["lateness_ms"]
         table.add_row(
@@ -256,9 +298,13 @@ def _print_table(report: dict[str, Any]) -> None:
             f"{row['achieved_rate']:,.1f}",
             f"{row['acknowledged']:,}",
             f"{row['failed']:,}",
+            "-" if row["retried"] is None else f"{row['retried']:,}",
+            f"{row['queue_full_stalls']:,}",
             *(_median_and_p99(late[kind]) for kind in ("handed", "appended")),
+            row["brake"] or "-",
         )
     logs.stdout.print(table)
+    logs.stdout.print(f"CPU of the sender: {report['cpu_s']:.1f} s")
     early = [str(row["stream"]) for row in report["streams"] if row["ended_early"]]
     if early:
         logs.stdout.print(f"the file of stream {', '.join(early)} ended before the schedule")

@@ -1,5 +1,6 @@
 """The contract of a Kafka client, and the clients by name."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -20,6 +21,18 @@ class Tally:
     handed: Mapping[int, int]
     failed: Mapping[int, int]
     retried: int | None
+
+
+def merged(tallies: Sequence[Tally]) -> Tally:
+    """The tallies of several processes as one."""
+    handed: Counter[int] = Counter()
+    failed: Counter[int] = Counter()
+    for each in tallies:
+        handed.update(each.handed)
+        failed.update(each.failed)
+    retried = [each.retried for each in tallies]
+    known = [each for each in retried if each is not None]
+    return Tally(handed, failed, sum(known) if len(known) == len(retried) else None)
 
 
 class Client(Protocol):

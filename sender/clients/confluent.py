@@ -15,7 +15,6 @@ from espbench.kafka import client as kafka
 from sender.clients import Tally
 from sender.settings import ProducerSettings
 
-_QUEUE_BYTES = 512 * 1024 * 1024
 _STATISTICS_MS = 500
 # The statistics name every partition; beyond this many they would cost more than they tell.
 _STATISTICS_PARTITIONS = 64
@@ -154,7 +153,7 @@ def _translated(settings: ProducerSettings) -> dict[str, Any]:
         "message.timeout.ms": timeout_ms,
         "request.timeout.ms": min(timeout_ms, 10_000),
         "queue.buffering.max.messages": settings.queue_records,
-        "queue.buffering.max.kbytes": _QUEUE_BYTES // 1024,
+        "queue.buffering.max.kbytes": settings.queue_bytes // 1024,
         "socket.nagle.disable": True,
         "reconnect.backoff.max.ms": 500,
         "delivery.report.only.error": True,

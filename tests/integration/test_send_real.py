@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from espbench import services as embedded
@@ -201,6 +203,10 @@ class TestDyingBroker:
         (tmp_path / "own").mkdir()
         (tmp_path / "own" / "jars").symlink_to(state_dir / "jars")
         monkeypatch.setenv("ESPBENCH_STATE_DIR", str(tmp_path / "own"))
+        # The port is fixed, as a broker's is that comes back.
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        monkeypatch.setenv("ESPBENCH_KAFKA__PORT", str(port))
         settings = load_settings(None, {"state_dir": tmp_path / "own"})
         (broker,) = embedded.select(settings, ["kafka"])
         broker.start()
@@ -218,14 +224,19 @@ class TestDyingBroker:
             text=True,
         )  # fmt: skip
 
+    @pytest.mark.parametrize("fault", ["killed", "full disk"])
     def test_a_dead_broker_is_a_clear_error_and_the_report_is_kept(
-        self, own: Any, sensor_file: Path, tmp_path: Path
+        self, own: Any, sensor_file: Path, tmp_path: Path, fault: str
     ) -> None:
         settings, broker = own
         out = tmp_path / "sender.json"
         sending = self.sending(sensor_file, out, "--duration", "600", "--delivery-timeout", "4")
         wait_for_records(bootstrap_servers(settings), "espbench-r-1", 500)
-        broker.record().process().kill()
+        process = broker.record().process()
+        if fault == "killed":
+            process.kill()
+        else:  # no file of the broker may grow any more: its disk is full
+            process.rlimit(psutil.RLIMIT_FSIZE, (1, 1))
         _, words = sending.communicate(timeout=90)
         assert sending.returncode == 3, words
         assert "did not take a record" in words.splitlines()[-1]
@@ -234,27 +245,123 @@ class TestDyingBroker:
         assert report["interrupted"]
         assert not report["valid"]
         assert row["failed"] > 0
+        assert row["brake"] == "broker"
         assert row["handed"] == row["acknowledged"] + row["failed"]
         assert row["acknowledged"] >= 500
-        assert row["partitions"][0]["last_offset"] is None
+        if fault == "killed":
+            assert row["partitions"][0]["last_offset"] is None
 
-    def test_a_pausing_broker_loses_and_duplicates_nothing(
-        self, own: Any, sensor_file: Path, tmp_path: Path
+    @pytest.mark.parametrize("idempotence", ["--idempotence", "--no-idempotence"])
+    def test_a_broker_that_dies_for_five_seconds(
+        self, own: Any, sensor_file: Path, tmp_path: Path, idempotence: str
     ) -> None:
         settings, broker = own
         out = tmp_path / "sender.json"
-        sending = self.sending(sensor_file, out, "--duration", "12")
-        wait_for_records(bootstrap_servers(settings), "espbench-r-1", 500)
-        process = broker.record().process()
-        process.suspend()
+        sending = self.sending(sensor_file, out, "--duration", "25", idempotence)
+        wait_for_records(bootstrap_servers(settings), "espbench-r-1", 3_000)
+        broker.record().process().kill()
         time.sleep(5)
-        process.resume()
-        _, words = sending.communicate(timeout=90)
+        broker.start()
+        _, words = sending.communicate(timeout=120)
         assert sending.returncode == 5, words  # five seconds late: not a valid load
-        (row,) = json.loads(out.read_text(encoding="utf-8"))["streams"]
-        assert (row["handed"], row["acknowledged"], row["failed"]) == (12_000, 12_000, 0)
-        records = read_topic(bootstrap_servers(settings), "espbench-r-1")
-        assert [int(value.split(b";")[0]) for *_, value in records] == list(range(12_000))
+        report = json.loads(out.read_text(encoding="utf-8"))
+        (row,) = report["streams"]
+        assert (row["handed"], row["acknowledged"], row["failed"]) == (25_000, 25_000, 0)
+        assert row["brake"] in {"broker", "machine"}
+        ids = [
+            int(value.split(b";")[0])
+            for *_, value in read_topic(bootstrap_servers(settings), "espbench-r-1")
+        ]
+        if idempotence == "--idempotence":
+            assert ids == list(range(25_000))
+        assert sorted(set(ids)) == list(range(25_000))
+        copies = len(ids) - 25_000
+        assert row["appended"] == len(ids)
+        if row["account"] is None:  # nothing was sent twice, and so nothing was counted anew
+            assert copies == row["retried"] == 0
+        else:
+            assert row["account"] == {
+                "present": 25_000,
+                "missing": 0,
+                "duplicated": copies,
+                "first_missing": None,
+            }
+
+
+def test_a_deleted_topic_ends_the_send(
+    run: str, services: Settings, sensor_file: Path, tmp_path: Path
+) -> None:
+    espbench("topics", "create", "--run", run, "--queries", "q3")
+    out = tmp_path / "sender.json"
+    sending = subprocess.Popen(
+        command(
+            "send", "--run", run, "--stream", f"1={sensor_file}", "--rate", "1000",
+            "--duration", "600", "--out", str(out), "--delivery-timeout", "4",
+        ),
+        stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    wait_for_records(bootstrap_servers(services), f"espbench-{run}-1", 500)
+    espbench("topics", "delete", "--run", run)
+    _, words = sending.communicate(timeout=90)
+    assert sending.returncode == 3, words
+    assert "did not take a record" in words.splitlines()[-1]
+    report = json.loads(out.read_text(encoding="utf-8"))
+    (row,) = report["streams"]
+    assert report["interrupted"]
+    assert row["failed"] > 0
+    assert (row["appended"], row["partitions"][0]["last_offset"]) == (None, None)
+    assert row["handed"] == row["acknowledged"] + row["failed"]
+
+
+def test_several_senders_share_the_partitions(
+    run: str, services: Settings, sensor_file: Path, tmp_path: Path
+) -> None:
+    espbench("topics", "create", "--run", run, "--queries", "q3", "--partitions", "3")
+    out = tmp_path / "sender.json"
+    arguments = ("send", "--run", run, "--stream", f"1={sensor_file}", "--duration", "2")
+    many = espbench(*arguments, "--senders", "4")
+    assert many.returncode == 2
+    assert "has 3 partitions" in many.stderr
+    sent = espbench(
+        *arguments, "--senders", "2", "--rate", "3000", "--no-read-in-ram", "--out", str(out),
+        "--profile", "cosine:noise=100",
+    )  # fmt: skip
+    report = json.loads(out.read_text(encoding="utf-8"))
+    assert sent.returncode == (0 if report["valid"] else 5), sent.stderr
+    (row,) = report["streams"]
+    total = row["scheduled"]
+    assert report["senders"] == 2
+    assert (row["handed"], row["acknowledged"], row["appended"]) == (total,) * 3
+    assert sum(row["per_second"]) == row["lateness_ms"]["handed"]["n"] == total
+    by_partition: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    for partition, _, _, _, value in read_topic(bootstrap_servers(services), row["topic"]):
+        by_partition[partition].append(int(value.split(b";")[0]))
+    assert by_partition == {p: list(range(p, total, 3)) for p in range(3)}
+    drawn = (tmp_path / "sender-schedule.csv").read_text(encoding="utf-8").splitlines()
+    assert drawn[-1] == f"1,2000,{total}"
+
+
+def test_a_full_disk_of_the_report_leaves_it_on_standard_output(
+    run: str, services: Settings, sensor_file: Path, tmp_path: Path
+) -> None:
+    assert services
+    espbench("topics", "create", "--run", run, "--queries", "q3")
+    # The report is the only file of this process that is longer than its limit.
+    sent = subprocess.run(
+        [
+            "prlimit", "--fsize=500",
+            *command(
+                "send", "--run", run, "--stream", f"1={sensor_file}", "--rate", "100",
+                "--duration", "1", "--out", str(tmp_path / "sender.json"), "--json",
+            ),
+        ],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert sent.returncode == 3, sent.stderr
+    assert "cannot write the sender's report" in sent.stderr
+    assert json.loads(sent.stdout)["streams"][0]["acknowledged"] == 100
+    assert not (tmp_path / "sender.json").exists()
 
 
 def wait_for_records(servers: str, topic: str, count: int) -> None:

@@ -19,6 +19,7 @@ from sender.report import Evidence, StreamEvidence, make_report, write_report
 from sender.schedule import Schedule
 from sender.stream import StreamReplay
 from sender.testkit import START_MS, FakeClient, FakeClock, sensor_rows
+from sender.verdict import Effort
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def report_of(stream: StreamReplay, ending: Ending | None = None, **changes: Any
             streams=[StreamEvidence(stream, **evidence)],
             ending=ending or Ending(),
             cpu_s=0.5,
-            wall_s=2.0,
+            effort=Effort(loop=0.25),
             limit_ms=200.0,
         )
     )
@@ -81,7 +82,9 @@ def test_a_good_send(stream: StreamReplay) -> None:
         "end_ms": START_MS + 1_490,
         "client": "confluent-kafka",
         "settings": {"acks": "all"},
+        "senders": 1,
         "cpu_s": 0.5,
+        "cpu_share": {"loop": 0.25, "client": 0.0, "busy": None, "stolen": None},
         "interrupted": False,
         "valid": True,
         "reasons": [],
@@ -99,6 +102,7 @@ def test_a_good_send(stream: StreamReplay) -> None:
         "failed": 0,
         "retried": 0,
         "appended": 150,
+        "account": None,
         "queue_full_stalls": 0,
         "ended_early": False,
         "achieved_rate": 100.0,

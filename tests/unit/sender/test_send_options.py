@@ -25,7 +25,7 @@ def failure(*arguments: str) -> EspbenchError:
         (["--stream", "1=a", "--rate", "nan"], "--rate nan is not a rate"),
         (["--stream", "1=a", "--rate", "1", "--rate", "2"], "given twice"),
         (["--stream", "1=a", "--rate", "2=5"], "stream 2, which is not sent"),
-        (["--stream", "1=a", "--acks", "1"], "idempotence needs acks=all"),
+        (["--stream", "1=a", "--acks", "1", "--idempotence"], "idempotence needs acks=all"),
     ],
 )
 def test_wrong_options_are_named(arguments: list[str], words: str) -> None:

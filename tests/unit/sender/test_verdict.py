@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sender.verdict import StreamOutcome, brake, reasons_against
+from sender.verdict import Effort, StreamOutcome, brake, reasons_against
 
 GOOD = StreamOutcome(
     stream=1,
@@ -23,7 +23,7 @@ GOOD = StreamOutcome(
 
 def test_a_good_load_has_nothing_against_it() -> None:
     assert reasons_against(GOOD, limit_ms=200) == []
-    assert brake(GOOD, cpu_share=0.1, limit_ms=200) is None
+    assert brake(GOOD, Effort(loop=0.1), limit_ms=200) is None
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,7 @@ def test_a_good_load_has_nothing_against_it() -> None:
         ({"failed": 3, "acknowledged": 997, "appended_count": 997}, "3 records failed"),
         ({"appended_count": 998}, "2 acknowledged records are not in the topic"),
         ({"appended_count": 1_001}, "1 more records are in the topic"),
+        ({"appended_count": 1_001, "duplicated": 1}, "1 copies too many"),
         ({"queue_full_stalls": 1}, "queue was full"),
         ({"achieved_rate": 98.9}, "98.9 records/s achieved, 100.0 asked"),
         ({"achieved_rate": 101.1}, "101.1 records/s achieved"),
@@ -48,16 +49,19 @@ def test_every_fault_is_named_once(change: dict[str, float], words: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("change", "cpu_share", "expected"),
+    ("change", "effort", "expected"),
     [
-        ({"handed_p99_ms": 300.0, "appended_p99_ms": 301.0}, 0.95, "sender"),
-        ({"handed_p99_ms": 300.0, "appended_p99_ms": 301.0}, 0.3, "machine"),
-        ({"appended_p99_ms": 301.0}, 0.95, "broker"),
-        ({"achieved_rate": 50.0}, 0.95, "sender"),
-        ({"queue_full_stalls": 5, "handed_p99_ms": 300.0}, 0.95, "broker"),
-        ({"failed": 1}, 0.1, "broker"),
+        ({"handed_p99_ms": 300.0, "appended_p99_ms": 301.0}, Effort(loop=0.95), "sender"),
+        ({"handed_p99_ms": 300.0, "appended_p99_ms": 301.0}, Effort(loop=0.3), "machine"),
+        ({"appended_p99_ms": 301.0}, Effort(loop=0.95), "broker"),
+        ({"achieved_rate": 50.0}, Effort(loop=0.95), "sender"),
+        ({"queue_full_stalls": 5, "handed_p99_ms": 300.0}, Effort(loop=0.95), "broker"),
+        ({"failed": 1}, Effort(loop=0.1), "broker"),
+        ({"queue_full_stalls": 5}, Effort(client=0.9), "sender"),
+        ({"appended_p99_ms": 301.0}, Effort(stolen=0.2), "machine"),
+        ({"appended_count": 1_002, "duplicated": 2}, Effort(), "broker"),
     ],
 )
-def test_the_brake_is_named(change: dict[str, float], cpu_share: float, expected: str) -> None:
+def test_the_brake_is_named(change: dict[str, float], effort: Effort, expected: str) -> None:
     outcome = replace(GOOD, **change)  # type: ignore[arg-type]
-    assert brake(outcome, cpu_share=cpu_share, limit_ms=200) == expected
+    assert brake(outcome, effort, limit_ms=200) == expected
