@@ -8,6 +8,10 @@ import pyarrow as pa
 from validator.records import Ints
 
 NO_TIMESTAMP = -1
+# The year 5138: what lies beyond is no timestamp, and its microseconds have room in 64 bits.
+LAST_TIMESTAMP_MS = 10**14
+# Kafka numbers partitions by 32 bits.
+LAST_PARTITION = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+
+def are_timestamps(timestamp_ms: Ints) -> bool:
+    """Whether all of these can be timestamps."""
+    return bool(((timestamp_ms >= 0) & (timestamp_ms <= LAST_TIMESTAMP_MS)).all())
 
 
 def numbers(array: pa.Array, instead: int = NO_TIMESTAMP) -> Ints:

@@ -20,18 +20,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json as pj
 
-from validator.batches import NO_TIMESTAMP, Batch, numbers
+from validator.batches import LAST_PARTITION, NO_TIMESTAMP, Batch, are_timestamps, numbers
 from validator.evidence import Evidence
 from validator.records import text
 
 BLOCK_BYTES = 16 << 20
 MAX_LINE_BYTES = 64 << 20
 COMPRESSED_BYTES = 1 << 20
+# A file of another kind need not be read to its end to know that.
+MAX_BAD_LINES = 10_000
+# Text of records shrinks to a tenth or a fiftieth; only a bomb is this much larger than its file.
+BOMB_RATIO, BOMB_BYTES = 400, 1 << 30
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LOG_APPEND = "logappend"
 _LINE_END, _OPEN, _CLOSE = b"\n{}"
 # A bracket within a bracket: no list of headers.
+_ONCE = (b"partition", b"offset", b"payload")
 _NESTED = re.compile(rb"\[[^\]\n]*\[")
 
 _SCHEMA = pa.schema(
@@ -61,6 +66,9 @@ def read_json_lines(path: Path, evidence: Evidence) -> Iterator[Batch]:
         line += lines
         if len(batch):
             yield batch
+        if len(evidence.problems) + evidence.more > MAX_BAD_LINES:
+            evidence.add(f"more than {MAX_BAD_LINES:,} bad lines; reading stopped there", line)
+            return
 
 
 def _blocks(path: Path, evidence: Evidence) -> Iterator[bytes]:
@@ -89,9 +97,19 @@ def _content(path: Path, evidence: Evidence) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
             zipped = file.peek(2)[:2] == GZIP_MAGIC
-            yield from (
-                _unzipped(file, evidence) if zipped else iter(lambda: file.read(BLOCK_BYTES), b"")
-            )
+            if not zipped:
+                yield from iter(lambda: file.read(BLOCK_BYTES), b"")
+                return
+            limit = max(BOMB_BYTES, BOMB_RATIO * path.stat().st_size)
+            for piece in _unzipped(file, evidence):
+                limit -= len(piece)
+                if limit < 0:
+                    evidence.add(
+                        f"a gzip bomb: its content is more than {BOMB_RATIO} times as large as the "
+                        "file; reading stopped there"
+                    )
+                    return
+                yield piece
     except OSError as error:
         evidence.add(f"cannot be read: {error.strerror or error}")
 
@@ -154,14 +172,17 @@ def _fast(block: bytes) -> Batch | None:
     partition, offset = numbers(columns["partition"]), numbers(columns["offset"])
     if not len(offset) or partition.min() < 0 or offset.min() < 0:
         return None
+    if partition.max() > LAST_PARTITION:
+        return None
+    stamps = numbers(columns["ts"])
     kinds = columns["tstype"].unique().to_pylist()
     return Batch(
         partition=partition,
         offset=offset,
-        timestamp_ms=numbers(columns["ts"]),
+        timestamp_ms=stamps,
         key=columns["key"],
         value=columns["payload"],
-        stamped=kinds == [LOG_APPEND.encode()] and not columns["ts"].null_count,
+        stamped=kinds == [LOG_APPEND.encode()] and are_timestamps(stamps),
         topic=text(columns["topic"][0].as_py()),
     )
 
@@ -183,6 +204,8 @@ def _looks_like_kcat(block: bytes, lines: int) -> bool:
         and np.count_nonzero(content == _OPEN) == lines
         and np.count_nonzero(content == _CLOSE) == lines
         and (b"[" not in block or _NESTED.search(block) is None)
+        # Two lines torn into one have their fields twice.
+        and all(block.count(b'"%s":' % name) == lines for name in _ONCE)
     )
 
 
@@ -194,32 +217,37 @@ def _flat(column: Any) -> Any:
 def _slow(block: bytes, first_line: int, evidence: Evidence) -> Batch:
     """A block line by line: the good records, and a problem for every other line."""
     records = []
-    lines = block.split(b"\n")
+    bad = 0
+    lines = block.split(b"\n") if block.strip() else []
     for number, line in enumerate(lines, start=first_line):
         if not line.strip():
             continue
+        if bad > MAX_BAD_LINES:
+            break
         try:
             records.append(_record(line))
         except BadLineError as error:
             at_end = number - first_line == len(lines) - 1
             torn = "torn: the file ends within this line; " if at_end else ""
             evidence.add(f"{torn}{error}", number)
+            bad += 1
     columns: list[list[Any]] = [list(column) for column in zip(*records, strict=True)]
     partition, offset, timestamp, kind, key, value, topic = columns or [[] for _ in range(7)]
+    stamps = np.array(timestamp, dtype=np.int64)
     return Batch(
         partition=np.array(partition, dtype=np.int64),
         offset=np.array(offset, dtype=np.int64),
-        timestamp_ms=np.array(timestamp, dtype=np.int64),
+        timestamp_ms=stamps,
         key=pa.array(key, type=pa.binary()),
         value=pa.array(value, type=pa.binary()),
-        stamped=set(kind) <= {LOG_APPEND} and NO_TIMESTAMP not in timestamp,
+        stamped=all(one == LOG_APPEND for one in kind) and are_timestamps(stamps),
         topic=topic[0] if topic else None,
     )
 
 
 def _record(line: bytes) -> tuple[Any, ...]:
     try:
-        found = json.loads(line.decode("utf-8", "surrogateescape"))
+        found = json.loads(line.decode("utf-8", "surrogateescape"), object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise BadLineError(f"not JSON ({reason})") from error
@@ -231,7 +259,7 @@ def _record(line: bytes) -> tuple[Any, ...]:
     timestamp = found.get("ts")
     topic = found.get("topic")
     return (
-        _count(found, "partition"),
+        _count(found, "partition", LAST_PARTITION),
         _count(found, "offset"),
         NO_TIMESTAMP if timestamp is None else _integer(found, "ts"),
         found.get("tstype"),
@@ -241,6 +269,13 @@ def _record(line: bytes) -> tuple[Any, ...]:
     )
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise BadLineError("a field occurs twice: two lines torn into one")
+    return found
+
+
 def _integer(found: dict[str, Any], name: str) -> int:
     value = found[name]
     if type(value) is not int or abs(value) >= 2**63:
@@ -248,10 +283,10 @@ def _integer(found: dict[str, Any], name: str) -> int:
     return value
 
 
-def _count(found: dict[str, Any], name: str) -> int:
+def _count(found: dict[str, Any], name: str, limit: int = 2**63 - 1) -> int:
     value = _integer(found, name)
-    if value < 0:
-        raise BadLineError(f"{name} is negative")
+    if not 0 <= value <= limit:
+        raise BadLineError(f"{name} is {'negative' if value < 0 else 'too large'}")
     return value
 
 

@@ -7,15 +7,15 @@ import numpy as np
 
 from espbench.logs import LOGGER
 from validator.evidence import Evidence
-from validator.latency import percentile, statistics
+from validator.latency import elapsed_ms, percentile, statistics
 from validator.load import judge_stream, load_document
 from validator.oracles import Inputs, Oracle, oracle_of
 from validator.oracles.base import Table
 from validator.outcome import UNKNOWN_MS, Answers, Outcome, Witness
 from validator.outputs import Outputs, read_outputs
-from validator.records import Bools, Ints, text
+from validator.records import Bools, text
 from validator.request import EXACTLY_ONCE, Request
-from validator.streams import Stream, check_ids, read_stream
+from validator.streams import Stream, check_ids, check_partitions, read_stream
 from validator.sustainability import (
     Lag,
     Sending,
@@ -41,6 +41,7 @@ def judge(request: Request) -> Verdict:
     ]
     for stream in streams:
         check_ids(stream, request.sent(stream.number))
+        check_partitions(stream)
     echo = streams[0] if streams and oracle.echoes else None
     outputs = read_outputs(request.sink, oracle.reads, echo) if request.sink else None
     tables = {name: read_table(name, path) for name, path in request.tables.items()}
@@ -195,29 +196,32 @@ def _asked(request: Request, stream: int) -> float | None:
 def _early(outcome: Outcome, stamped: bool) -> int:
     """How many answers are stamped before what they answer."""
     answers = outcome.answers
-    if outcome.may_precede or not stamped:
+    if not stamped:
         return 0
     given = answers.matched & (answers.given_ms != UNKNOWN_MS)
-    return int((answers.given_ms[given] < answers.owed_ms[given]).sum())
+    needs_ms = answers.owed_ms if outcome.needs_ms is None else outcome.needs_ms
+    return int((answers.given_ms[given] < needs_ms[given]).sum())
 
 
 def _latency(outcome: Outcome, after: Bools, request: Request) -> Latency:
     answers = outcome.answers
     matched = answers.matched
     has_due = matched & (answers.due_ms != UNKNOWN_MS)
-    taken = answers.given_ms - answers.owed_ms
-    headline: Ints = taken[matched & after]
+    taken = elapsed_ms(answers.owed_ms, answers.given_ms)
+    end_to_end = elapsed_ms(answers.due_ms, answers.given_ms)
+    headline = taken[matched & after]
     commit = None
     if outcome.commit_ms is not None:
         known = outcome.commit_ms != UNKNOWN_MS
-        commit = outcome.commit_ms[known] - answers.owed_ms[known]
+        committed = elapsed_ms(answers.owed_ms, outcome.commit_ms)
+        commit = committed[known]
         if known.any():
-            headline = (outcome.commit_ms - answers.owed_ms)[known & after]
+            headline = committed[known & after]
     return Latency(
         all=statistics(taken[matched]),
         after_warmup=statistics(taken[matched & after]),
-        end_to_end=statistics((answers.given_ms - answers.due_ms)[has_due]),
-        end_to_end_after_warmup=statistics((answers.given_ms - answers.due_ms)[has_due & after]),
+        end_to_end=statistics(end_to_end[has_due]),
+        end_to_end_after_warmup=statistics(end_to_end[has_due & after]),
         commit=statistics(commit) if commit is not None else None,
         slo_figure_ms=percentile(headline, request.slo.percentile),
     )

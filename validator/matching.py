@@ -8,8 +8,7 @@ nobody expects is extra; an expected output without an answer is missing. So one
 missing record, and one altered record is one wrong record, wherever it stands.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +17,23 @@ import pyarrow as pa
 from validator.records import Bools, Ints
 from validator.texts import equal, take
 
+Floats = npt.NDArray[np.float64]
+
 MATCHED, WRONG, DUPLICATE, EXTRA = 0, 1, 2, 3
 NOBODY = -1
-
-# For pairs of rows (expected, actual) whose text is equal: is the rest of the value right too?
-Close = Callable[[Ints, Ints], Bools]
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Expected or actual outputs: identity code, the text to be compared, and when they came."""
+    """Expected or actual outputs: identity code, the text to be compared, and when they came.
+
+    `number`, where values hold one, is compared within a tolerance instead of as text.
+    """
 
     code: Ints
     text: pa.ChunkedArray
     when: Ints
+    number: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.code)
@@ -62,8 +64,17 @@ class Matching:
         return unanswered
 
 
-def match(expected: Side, actual: Side, close: Close | None = None) -> Matching:
-    """Match both sides; of equal `when`, the order of rows decides."""
+def match(expected: Side, actual: Side, tolerance: float = 0.0) -> Matching:
+    """Match both sides; of equal `when`, the order of rows decides.
+
+    Numbers, where there are any, are right within `tolerance`.
+    """
+    if expected.number is not None and actual.number is not None:
+        expected, actual = tell_apart(expected, actual, tolerance)
+    return _match(expected, actual, tolerance)
+
+
+def _match(expected: Side, actual: Side, tolerance: float) -> Matching:
     expected_order = np.lexsort((expected.when, expected.code))
     codes = expected.code[expected_order]
     fresh = np.ones(len(codes), dtype=np.bool_)
@@ -76,12 +87,12 @@ def match(expected: Side, actual: Side, close: Close | None = None) -> Matching:
         expected_order[neighbours - 1],
     )
     if not differing.any():
-        return _match_uniform(expected, actual, expected_order, fresh, close)
-    return _match_refined(expected, actual, np.unique(codes[neighbours[differing]]), close)
+        return _match_uniform(expected, actual, expected_order, fresh, tolerance)
+    return _match_refined(expected, actual, np.unique(codes[neighbours[differing]]), tolerance)
 
 
 def _match_uniform(
-    expected: Side, actual: Side, order: Ints, fresh: Bools, close: Close | None
+    expected: Side, actual: Side, order: Ints, fresh: Bools, tolerance: float
 ) -> Matching:
     """Match where all expected outputs of one identity have the same text."""
     found = Matching(
@@ -99,8 +110,8 @@ def _match_uniform(
     known = np.flatnonzero(expected.code[order[begin]][group] == actual.code)
     first = order[begin[group[known]]]
     right = equal(expected.text, first, actual.text, known)
-    if close is not None:
-        right[right] = close(first[right], known[right])
+    if expected.number is not None and actual.number is not None:
+        right &= np.abs(actual.number[known] - expected.number[first]) <= tolerance
     good, bad = known[right], known[~right]
     good = good[np.lexsort((actual.when[good], group[good]))]
     bad = bad[np.lexsort((actual.when[bad], group[bad]))]
@@ -124,7 +135,7 @@ def _match_uniform(
     return found
 
 
-def _match_refined(expected: Side, actual: Side, mixed: Ints, close: Close | None) -> Matching:
+def _match_refined(expected: Side, actual: Side, mixed: Ints, tolerance: float) -> Matching:
     """Match where one identity is expected with several texts (ids sent twice, not the same line).
 
     There the text becomes part of the identity first; what is then left over on both sides under
@@ -146,23 +157,77 @@ def _match_refined(expected: Side, actual: Side, mixed: Ints, close: Close | Non
     expected_code, actual_code = expected.code.copy(), actual.code.copy()
     expected_code[expected_rows] = above + fine.reshape(-1)[:split]
     actual_code[actual_rows] = above + fine.reshape(-1)[split:]
-    found = match(
-        Side(expected_code, expected.text, expected.when),
-        Side(actual_code, actual.text, actual.when),
-        close,
+    found = _match(
+        replace(expected, code=expected_code), replace(actual, code=actual_code), tolerance
     )
     left = np.flatnonzero(found.missing)
     over = np.flatnonzero((found.kind == EXTRA) & (found.expected == NOBODY))
     if len(left) and len(over):
-        rest = match(
+        rest = _match(
             Side(expected.code[left], _blank(len(left)), expected.when[left]),
             Side(actual.code[over], _blank(len(over)), actual.when[over]),
+            tolerance,
         )
         pair = np.flatnonzero(~rest.missing)
         found.answer[left[pair]] = over[rest.answer[pair]]
         found.kind[over[rest.answer[pair]]] = WRONG
         found.expected[over[rest.answer[pair]]] = left[pair]
     return found
+
+
+def tell_apart(expected: Side, actual: Side, tolerance: float) -> tuple[Side, Side]:
+    """Give every expected output a code of its own where one identity is expected several times.
+
+    A record that was delivered twice, into two windows, has two numbers. As many pairs of equal
+    text and close numbers as possible get a code each, an output that repeats one of them the same
+    code; whatever is left keeps the identity's code, and no two of it are right for each other.
+    """
+    codes, counts = np.unique(expected.code, return_counts=True)
+    several = codes[counts > 1]
+    if not len(several):
+        return expected, actual
+    fresh = 1 + max(int(codes[-1]), int(actual.code.max(initial=0)))
+    expected_code, actual_code = expected.code.copy(), actual.code.copy()
+    ours, theirs = _by_text(expected, several), _by_text(actual, several)
+    for key, wanted in ours.items():
+        given = theirs.get(key, [])
+        pairs = _pairs(wanted, given, tolerance)
+        for row, other in pairs.items():
+            expected_code[row], actual_code[other] = fresh, fresh
+            fresh += 1
+        paired = [(number, row) for number, row in wanted if row in pairs]
+        for number, other in given:
+            if other not in pairs.values() and paired:
+                distance, row = min((abs(number - one), row) for one, row in paired)
+                if distance <= tolerance:
+                    actual_code[other] = expected_code[row]
+    return replace(expected, code=expected_code), replace(actual, code=actual_code)
+
+
+Numbered = list[tuple[float, int]]
+
+
+def _by_text(side: Side, codes: Ints) -> dict[tuple[int, bytes | None], Numbered]:
+    """Number and row of the outputs with these codes, rising, by code and text."""
+    assert side.number is not None  # noqa: S101 - looked at by the caller
+    rows = np.flatnonzero(np.isin(side.code, codes))
+    found: dict[tuple[int, bytes | None], Numbered] = {}
+    for row, text in zip(rows.tolist(), take(side.text, rows).to_pylist(), strict=True):
+        found.setdefault((int(side.code[row]), text), []).append((float(side.number[row]), row))
+    return {key: sorted(numbered) for key, numbered in found.items()}
+
+
+def _pairs(wanted: Numbered, given: Numbered, tolerance: float) -> dict[int, int]:
+    """As many pairs of close numbers as there can be: both sides rise, so that the next is best."""
+    pairs = {}
+    place = 0
+    for number, row in wanted:
+        while place < len(given) and given[place][0] < number - tolerance:
+            place += 1
+        if place < len(given) and given[place][0] <= number + tolerance:
+            pairs[row] = given[place][1]
+            place += 1
+    return pairs
 
 
 def _blank(count: int) -> pa.ChunkedArray:
@@ -185,7 +250,7 @@ def identity_codes(
     """One code per identity (workplace, id), the same on both sides."""
     workplaces = np.concatenate([workplace, other_workplace])
     numbers = np.concatenate([number, other_number])
-    place, places = _dense(workplaces)
+    place, places = dense(workplaces)
     high = int(numbers.max(initial=0)) + 1
     if high * places >= 2**62:
         distinct, numbers = np.unique(numbers, return_inverse=True)
@@ -194,12 +259,12 @@ def identity_codes(
     return codes[: len(number)], codes[len(number) :]
 
 
-def _dense(numbers: Ints) -> tuple[Ints, int]:
+def dense(numbers: Ints) -> tuple[Ints, int]:
     """Numbers from 0 in place of these, and how many may occur."""
     if not len(numbers):
         return numbers, 1
     low, high = int(numbers.min()), int(numbers.max())
-    if high - low < 1 << 16:
+    if high - low < 1 << 32:
         return numbers - low, high - low + 1
     distinct, place = np.unique(numbers, return_inverse=True)
     return place.astype(np.int64), len(distinct)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from validator.records import Bools, Ints
 
@@ -44,8 +45,9 @@ class Witness:
 class Answers:
     """Every expected answer that is judged: when it was owed, when given, when its input was due.
 
-    `stream`, `partition`, `offset`, `id` name its last input. Times are epoch milliseconds, or
-    `UNKNOWN_MS`. `given`: an answer of this identity came, right or wrong; `matched`: a right one.
+    `stream`, `partition`, `offset`, `id` name its last input. Times are epoch milliseconds, those
+    that a database gave with decimals, or `UNKNOWN_MS`. `given`: an answer of this identity came,
+    right or wrong; `matched`: a right one.
     """
 
     stream: Ints
@@ -53,7 +55,7 @@ class Answers:
     offset: Ints
     id: Ints
     owed_ms: Ints
-    given_ms: Ints
+    given_ms: npt.NDArray[Any]
     due_ms: Ints
     given: Bools
     matched: Bools
@@ -82,9 +84,10 @@ class Outcome:
     reasons: list[str] = field(default_factory=list)
     witnesses: list[Witness] = field(default_factory=list)
     answers: Answers = field(default_factory=Answers.none)
-    # Answers that may come before they are owed: no sign of a wrong clock.
-    may_precede: bool = False
-    commit_ms: Ints | None = None
+    # When what each answer needs had come, where that is not when it is owed: an answer stamped
+    # before is the sign of a wrong clock.
+    needs_ms: Ints | None = None
+    commit_ms: npt.NDArray[Any] | None = None
     extras: dict[str, Any] = field(default_factory=dict)
 
     def hold_against(self, kind: str, count: int) -> None:

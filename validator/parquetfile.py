@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from validator.batches import Batch, numbers
+from validator.batches import LAST_PARTITION, Batch, are_timestamps, numbers
 from validator.evidence import Evidence
 
 PARQUET_MAGIC = b"PAR1"
@@ -73,7 +73,7 @@ def _batch(rows: Any, evidence: Evidence) -> Batch:
     place &= rows.column("offset").is_valid().to_numpy(zero_copy_only=False)
     partition = numbers(rows.column("partition"))
     offset = numbers(rows.column("offset"))
-    good = place & (partition >= 0) & (offset >= 0)
+    good = place & (partition >= 0) & (partition <= LAST_PARTITION) & (offset >= 0)
     if not good.all():
         evidence.add(f"{int((~good).sum()):,} rows without a valid partition and offset")
         kept = rows.filter(pa.array(good))
@@ -89,7 +89,7 @@ def _batch(rows: Any, evidence: Evidence) -> Batch:
         timestamp_ms=stamps,
         key=_binary(key),
         value=_binary(rows.column("value")),
-        stamped=bool((stamps >= 0).all()),
+        stamped=are_timestamps(stamps),
     )
 
 

@@ -13,7 +13,7 @@ from validator.matching import (
     EXTRA,
     MATCHED,
     WRONG,
-    Close,
+    Floats,
     Matching,
     Side,
     identity_codes,
@@ -44,7 +44,9 @@ class Case:
     exactly_once: bool
     by_value: bool = False
     texts: pa.ChunkedArray | None = None
-    close: Close | None = None
+    # A number in expected and actual outputs, and how far apart they may be.
+    numbers: tuple[Floats, Floats] | None = None
+    tolerance: float = 0.0
     # Windows: a single input that was not captured may change every answer.
     every_input_counts: bool = False
     # What besides the streams the answers depend on (tables) is complete.
@@ -57,13 +59,14 @@ def judge_records(case: Case) -> Outcome:
     expected_code, output_code = _codes(case)
     owed_ms = _of_last_input(case, lambda stream: stream.topic.timestamp_ms)
     found = match(
-        Side(expected_code, expected.text, owed_ms),
+        Side(expected_code, expected.text, owed_ms, case.numbers[0] if case.numbers else None),
         Side(
             output_code,
             outputs.values if case.texts is None else case.texts,
             outputs.topic.timestamp_ms if outputs.topic.stamped else np.zeros_like(output_code),
+            case.numbers[1] if case.numbers else None,
         ),
-        case.close,
+        case.tolerance,
     )
     required = ~expected.optional
     answered = found.answer >= 0

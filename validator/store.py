@@ -3,15 +3,18 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from espbench.errors import MachineError
 from espbench.paths import make_dir
+from validator.latency import elapsed_ms
 from validator.outcome import UNKNOWN_MS
-from validator.records import Bools, Ints
+from validator.records import Bools
 from validator.verdict import Verdict
 
 
@@ -55,8 +58,8 @@ def latency_table(verdict: Verdict) -> pa.Table:
             "in_ms": owed_ms,
             "out_ms": given_ms,
             "due_ms": _masked(due_ms, known),
-            "latency_ms": given_ms - owed_ms,
-            "end_to_end_ms": _masked(np.where(known, given_ms - due_ms, 0), known),
+            "latency_ms": elapsed_ms(owed_ms, given_ms),
+            "end_to_end_ms": _masked(elapsed_ms(np.where(known, due_ms, 0), given_ms), known),
             "after_warmup": after[rows],
         }
     )
@@ -77,7 +80,7 @@ def lag_table(verdict: Verdict) -> pa.Table:
     )
 
 
-def _masked(values: Ints, known: Bools) -> pa.Array:
+def _masked(values: npt.NDArray[Any], known: Bools) -> pa.Array:
     return pa.array(values, mask=~known)
 
 

@@ -183,13 +183,19 @@ class SentReport:
 def check_ids(stream: Stream, report: SentReport | None) -> None:
     """Add a problem where ids do not run 0..n-1 and nothing explains it.
 
-    A malformed record explains one id that is not there; the sender's report explains as many as it
-    failed to send. An id that occurs twice was delivered twice, which is no gap.
+    A malformed record that tells an id which nobody else has stands for that id, any other one for
+    some id that is not there; the sender's report explains as many as it failed to send. An id that
+    occurs twice was delivered twice, which is no gap.
     """
-    ids = _distinct(stream["id"][stream["well_formed"]])
+    good, number = stream["well_formed"], stream["id"]
+    # What a malformed record says of its id counts where it can be true.
+    told = ~good & stream["has_due"] & (number <= number[good].max(initial=-1))
+    well_formed = _distinct(number[good])
+    ids = _distinct(np.concatenate([well_formed, number[told]])) if told.any() else well_formed
+    nameless = stream.malformed - (len(ids) - len(well_formed))
     evidence = stream.topic.evidence
     if report is not None and report.acknowledged is not None:
-        captured = len(ids) + stream.malformed
+        captured = len(ids) + nameless
         if captured < report.acknowledged:
             evidence.add(
                 f"the sender's report tells of {report.acknowledged:,} acknowledged records, the "
@@ -198,13 +204,31 @@ def check_ids(stream: Stream, report: SentReport | None) -> None:
     if not len(ids) or len(ids) == ids[-1] + 1:
         return
     absent = int(ids[-1]) + 1 - len(ids)
-    explained = stream.malformed
+    explained = nameless
     if report is not None:
         explained += report.failed or 0
     if absent > explained:
         evidence.add(
             f"{absent - explained:,} of the ids 0 to {ids[-1]} are missing, the first is "
             f"{_first_absent(ids)}, and no sender's report explains it"
+        )
+
+
+def check_partitions(stream: Stream) -> None:
+    """Note where records are not in the partition that the rule of the sender gives them.
+
+    The queries are judged by the partitions as they are: no evidence is missing.
+    """
+    topic, rows = stream.topic, np.flatnonzero(stream["well_formed"])
+    partitions = 1 + max(int(topic.partition.max(initial=0)), *topic.listed_partitions, 0)
+    if partitions == 1:
+        return
+    number = stream["id"][rows] // 2 if stream.number == 3 else stream["id"][rows]
+    astray = rows[topic.partition[rows] != number % partitions]
+    if len(astray):
+        topic.evidence.note(
+            f"{len(astray):,} records are not in the partition of their id, the first is partition "
+            f"{topic.partition[astray[0]]} offset {topic.offset[astray[0]]}"
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from validator.latency import elapsed_ms
 from validator.outcome import Answers
 from validator.records import Bools, Ints
 
@@ -17,6 +18,8 @@ MIN_EXPECTED = 10
 STEP_MS = 1_000
 # The last record stands one interval before the end of its run: tell 20 s from 19.9 s, no finer.
 ROUNDING_S = 0.05
+# A month; what is stamped further apart is not one run.
+MAX_SPAN_MS = 31 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,14 @@ class Sustainability:
 
 
 def sample_lag(answers: Answers, sending: Sending, warmup_s: float) -> Lag:
-    """The lag from the first input until everything was given."""
+    """The lag from the first input until everything was given, or for a month."""
     start = sending.first_ms + round(warmup_s * 1_000)
     earliest = start - (start - sending.first_ms) // STEP_MS * STEP_MS
     # An answer cannot be given before it is owed; a clock that says so must not make lag negative.
     given_ms = np.maximum(answers.given_ms, answers.owed_ms)[answers.given]
     latest = max([sending.last_ms, *given_ms.max(initial=sending.last_ms, keepdims=True)])
-    time_ms = np.arange(min(earliest, start), int(latest) + STEP_MS, STEP_MS, dtype=np.int64)
+    latest = min(int(latest), sending.first_ms + MAX_SPAN_MS)
+    time_ms = np.arange(min(earliest, start), latest + STEP_MS, STEP_MS, dtype=np.int64)
     return Lag(
         time_ms=time_ms,
         owed=np.searchsorted(np.sort(answers.owed_ms), time_ms, side="right"),
@@ -96,15 +100,17 @@ def judge_sustainability(
     rate = expected / span_s if span_s else None
     lag_slope = slope(lag.time_ms[lag.judged] / 1_000, lag.lag[lag.judged])
     timed = within & answers.matched
-    latency = answers.given_ms[timed] - answers.owed_ms[timed]
+    latency = elapsed_ms(answers.owed_ms[timed], answers.given_ms[timed])
     latency_slope = slope(answers.owed_ms[timed] / 1_000, latency)
     never = int((~answers.given).sum())
     given_ms = answers.given_ms[answers.given]
-    drain_s = max(0.0, (int(given_ms.max()) - sending.last_ms) / 1_000) if len(given_ms) else None
+    drain_s = max(0.0, (float(given_ms.max()) - sending.last_ms) / 1_000) if len(given_ms) else None
 
     def conclude(verdict: str, reasons: list[str]) -> Sustainability:
         return Sustainability(verdict, lag_slope, latency_slope, drain_s, rate, reasons)
 
+    if sending.last_ms - sending.first_ms > MAX_SPAN_MS:
+        return conclude("unknown", ["the input is stamped more than a month apart: not one run"])
     if span_s < MIN_SPAN_S - ROUNDING_S:
         return conclude("unknown", [f"only {span_s:.1f} s after warm-up, {MIN_SPAN_S:.0f} needed"])
     if expected < MIN_EXPECTED or rate is None:

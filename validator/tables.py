@@ -86,12 +86,19 @@ def _read(path: Path) -> Any:
 
 
 def _integers(column: Any) -> Any:
+    column = _decoded(column)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = pc.utf8_trim_whitespace(column)
     return column.cast(pa.int64())
 
 
-def _times(column: Any) -> Any:
+def _decoded(column: Any) -> Any:
+    kind = column.type
+    return column.cast(kind.value_type) if pa.types.is_dictionary(kind) else column
+
+
+def _times(encoded: Any) -> Any:
+    column = _decoded(encoded)
     kind = column.type
     if pa.types.is_null(kind):
         return column.cast(pa.int64())

@@ -58,6 +58,7 @@ class Topic:
     transactional: bool
     late_start: bool
     backwards: int
+    listed_partitions: tuple[int, ...]
     evidence: Evidence
 
     def __len__(self) -> int:
@@ -121,6 +122,7 @@ class TopicBuilder:
             transactional=claim.transactional,
             late_start=late_start,
             backwards=_backwards(partition, timestamp_ms, order),
+            listed_partitions=tuple(claim.ranges),
             evidence=self.evidence,
         )
         return topic, keep
@@ -149,6 +151,7 @@ def check_offsets(
 
     Returns True where the file merely begins after offset 0 and nobody declared a range.
     """
+    _check_claim(partition, offset, claim, evidence)
     if claim.complete is False:
         evidence.add("the capture says that this topic was not read completely")
         return False
@@ -180,6 +183,19 @@ def check_offsets(
         if end is not None and offsets[-1] + 1 < end:
             evidence.add(_gap(number, int(offsets[-1]) + 1, end))
     return late
+
+
+def _check_claim(partition: Ints, offset: Ints, claim: Claim, evidence: Evidence) -> None:
+    """A file that holds what the capture does not list is not the file of that capture."""
+    if not claim.ranges:
+        return
+    listed = np.array(list(claim.ranges), dtype=np.int64)
+    foreign = np.flatnonzero(~np.isin(partition, listed))
+    if len(foreign):
+        evidence.add(
+            f"{len(foreign):,} records of partitions that the capture does not list, the first is "
+            f"partition {partition[foreign[0]]} offset {offset[foreign[0]]}"
+        )
 
 
 def _gap(partition: int, begin: int, end: int) -> str:

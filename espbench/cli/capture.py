@@ -28,9 +28,9 @@ def capture(
         typer.Option("--guarantee", help="What the system promises: at-least-once, exactly-once."),
     ] = None,
     freshness: Annotated[
-        float,
+        float | None,
         typer.Option("--freshness", help="Seconds until a change of the downtimes must be seen."),
-    ] = 10.0,
+    ] = None,
     bootstrap_servers: options.BootstrapServers = None,
     db: options.Db = None,
     config: options.ConfigFile = None,
@@ -55,6 +55,7 @@ def capture(
             "load.duration": duration,
             "load.warmup": warmup,
             "guarantee": guarantee,
+            "spark.freshness": freshness,
             "kafka.bootstrap_servers": bootstrap_servers,
             "database.url": db,
         },
@@ -77,7 +78,7 @@ def capture(
         duration=duration if duration is not None else _of_streams(report, "duration_s"),
         warmup=settings.load.warmup,
         sender_report=report,
-        freshness=freshness,
+        freshness=settings.spark.freshness,
     )
     admin = KafkaAdmin(endpoints.bootstrap_servers(settings))
     with logs.progress("records captured") as progress, ExitStack() as stack:

@@ -46,31 +46,21 @@ def capture_table(database: "Database", name: str, directory: Path) -> CapturedT
     from sqlalchemy import select  # noqa: PLC0415 - an extra
 
     table = database.table(name)
-    wanted = [table.c[column] for column in COLUMNS[name]]
-    commits = name == "production_order_line" and database.kind in _COMMIT_TIMES
-    if commits:
-        wanted.append(_commit_time(database).label("commit_ts"))
-    names = [column.name for column in wanted]
+    wanted: list[Any] = [table.c[column] for column in COLUMNS[name]]
+    names = list(COLUMNS[name])
+    committed = database.commit_time() if name == "production_order_line" else None
+    if committed is not None:
+        names.append("commit_ts")
+        wanted.append(committed.label("commit_ts"))
     with database.reading() as connection:
         found = connection.execution_options(stream_results=True).execute(select(*wanted))
         batches = [_batch(names, rows) for rows in found.partitions(_BATCH)]
     rows_table = pa.Table.from_batches(batches, schema=_schema(names))
-    if commits:
+    if committed is not None:
         rows_table = _split_commits(rows_table)
     file = f"{name}.parquet"
     pq.write_table(rows_table, directory / file, compression="zstd", write_page_checksum=True)
     return CapturedTable(name, file, rows_table.column_names, rows_table.num_rows)
-
-
-_COMMIT_TIMES = {"postgresql": "pg_xact_commit_timestamp"}
-
-
-def _commit_time(database: "Database") -> Any:
-    """When the row's last change was committed, UTC."""
-    from sqlalchemy import func, literal_column  # noqa: PLC0415 - an extra
-
-    tell = getattr(func, _COMMIT_TIMES[database.kind])
-    return func.timezone("UTC", tell(literal_column("xmin")))
 
 
 def _schema(names: list[str]) -> pa.Schema:

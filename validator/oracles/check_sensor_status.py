@@ -5,6 +5,7 @@ window that has input is not judged. Of several outputs for one window the last 
 are surplus; an output for a window without input, or one that cannot be read, is extra.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +21,16 @@ from validator.outputs import Outputs
 from validator.records import Bools, Ints, text
 from validator.streams import Columns, Stream
 from validator.texts import value
+from validator.topics import Topic
 
 WINDOW_MS = 1_000
-RELATIVE, ABSOLUTE = 1e-9, 0.0005
+# Three decimals are off by half of the last one at most; as binary numbers a little more.
+RELATIVE, ABSOLUTE = 1e-9, 0.0005 + 1e-9
 NOBODY = -1
 Floats = npt.NDArray[np.float64]
+# Four decimal numbers, and nothing that Python alone would take for one.
+_NUMBER = rb"[+-]?[0-9]{1,300}(\.[0-9]{0,300})?([eE][+-]?[0-9]{1,3})?"
+_VALUE = re.compile(rb",".join([_NUMBER] * 4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +90,10 @@ def read_output(values: pa.Array) -> Columns:
 
 
 def _numbers(one: bytes | None) -> tuple[float, ...] | None:
-    parts = (one or b"").split(b",")
-    try:
-        numbers = tuple(float(part) for part in parts)
-    except ValueError:
+    if one is None or not _VALUE.fullmatch(one):
         return None
-    return numbers if len(numbers) == 4 and np.isfinite(numbers).all() else None
+    numbers = tuple(float(part) for part in one.split(b","))
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def right(found: Windows, window: Ints, columns: Columns, row: Ints) -> Bools:
@@ -129,14 +133,8 @@ def _give(found: Windows, outputs: Outputs) -> _Given:
     known[known] = found.start[place[known]] == start[known]
     given.extra |= ~known & ~keyless
     keyed = np.flatnonzero(known & ~keyless & ~given.extra)
-    # In the order in which they came, so that the last one stays.
-    keyed = keyed[
-        np.lexsort((topic.offset[keyed], topic.partition[keyed], topic.timestamp_ms[keyed]))
-    ]
-    same_partition = len(np.unique(topic.partition[keyed])) <= 1
-    if same_partition:
-        keyed = keyed[np.argsort(topic.offset[keyed], kind="stable")]
-    given.answer[place[keyed]] = keyed
+    final = _last_of_each(keyed, place, topic)
+    given.answer[place[final]] = final
     given.surplus[keyed] = True
     last = len(found) - 1
     given.unjudged[keyed[place[keyed] == last]] = True
@@ -147,6 +145,20 @@ def _give(found: Windows, outputs: Outputs) -> _Given:
     given.surplus[answers] = False
     given.surplus &= ~given.unjudged
     return given
+
+
+def _last_of_each(keyed: Ints, place: Ints, topic: Topic) -> Ints:
+    """The last output of every window: the highest offset of its key's partition.
+
+    A key belongs to one partition. Where a system wrote it into several, the last of each
+    partition compete, and the one stamped last wins.
+    """
+    order = keyed[np.lexsort((topic.offset[keyed], topic.partition[keyed], place[keyed]))]
+    lane = np.stack([place[order], topic.partition[order]])
+    ends = np.ones(len(order), dtype=np.bool_)
+    ends[:-1] = (np.diff(lane, axis=1) != 0).any(axis=0)
+    finals = order[ends]
+    return finals[np.lexsort((topic.timestamp_ms[finals], place[finals]))]
 
 
 def _give_by_order(found: Windows, outputs: Outputs, rows: Ints, given: _Given) -> None:
@@ -169,7 +181,7 @@ def _give_by_order(found: Windows, outputs: Outputs, rows: Ints, given: _Given) 
 
 def _key(key: bytes | None) -> int | None:
     """The window's start; a key that is none is that of no window (-2), no key is None."""
-    if key is None:
+    if not key:
         return None
     return int(key) if key.isdigit() and len(key) <= 18 else -2
 
@@ -202,7 +214,8 @@ def _judge(inputs: Inputs) -> Outcome:
     }
     _decide(inputs, found, given, wrong, outcome)
     outcome.answers = _answers(stream, outputs, found, given, good)
-    outcome.may_precede = True
+    # Updates may precede the end of their window, but not the last record that they count.
+    outcome.needs_ms = stream.topic.timestamp_ms[found.last_row[judged]]
     outcome.witnesses = _witnesses(stream, outputs, found, given, wrong, judged)
     outcome.extras = _updates(stream, outputs, found, given, judged & good)
     return outcome

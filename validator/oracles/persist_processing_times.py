@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from validator.matching import dense
 from validator.oracles.base import Inputs, Oracle, Table
 from validator.outcome import UNKNOWN_MS, WITNESSES_PER_KIND, Answers, Outcome, Witness
 from validator.records import Bools, Ints
@@ -52,6 +53,11 @@ def lines(table: Table) -> Lines | None:
     def times(name: str) -> Ints:
         return np.asarray(rows.column(name).fill_null(NO_STAMP).to_numpy(), dtype=np.int64)
 
+    again = _repeated([rows.column(name).to_numpy() for name in KEYS])
+    if again is not None:
+        shown = ", ".join(f"{name} {rows.column(name)[again].as_py()}" for name in KEYS)
+        table.evidence.add(f"a row occurs twice, not a table as it stood at one time: {shown}")
+        return None
     commits = [times("start_commit_ts"), times("end_commit_ts")]
     return Lines(
         keys=[rows.column(name).to_numpy() for name in KEYS],
@@ -61,19 +67,39 @@ def lines(table: Table) -> Lines | None:
     )
 
 
+def _repeated(keys: list[Ints]) -> int | None:
+    """A row whose keys stand in another row as well."""
+    code = packed(keys)
+    order = np.argsort(code, kind="stable")
+    again = np.flatnonzero(np.diff(code[order]) == 0)
+    return int(order[again[0] + 1]) if len(again) else None
+
+
 def rows_of(stream: Stream, inputs: Ints, table: Lines) -> Ints:
     """The table's row of each input, or -1."""
     ours = [stream[name][inputs] for name in INPUT_KEYS]
-    keys = [np.concatenate(pair) for pair in zip(ours, table.keys, strict=True)]
-    code = np.zeros(len(keys[0]), dtype=np.int64)
-    for key in keys:
-        distinct, place = np.unique(key, return_inverse=True)
-        # Made dense again each time, so that no key can make the code overflow.
-        _, code = np.unique(code * len(distinct) + place, return_inverse=True)
+    code = packed([np.concatenate(pair) for pair in zip(ours, table.keys, strict=True)])
     wanted, have = code[: len(inputs)], code[len(inputs) :]
-    row = np.full(int(code.max(initial=0)) + 1, NO_ROW, dtype=np.int64)
-    row[have] = np.arange(len(have))
-    return row[wanted]
+    if not len(have):
+        return np.full(len(inputs), NO_ROW, dtype=np.int64)
+    order = np.argsort(have, kind="stable")
+    place = np.minimum(np.searchsorted(have[order], wanted), len(have) - 1)
+    row = order[place]
+    return np.where(have[row] == wanted, row, NO_ROW)
+
+
+def packed(keys: list[Ints]) -> Ints:
+    """One number for the keys of each row, equal where all of them are."""
+    code = np.zeros(len(keys[0]), dtype=np.int64)
+    size = 1
+    for key in keys:
+        place, places = dense(key)
+        if size * places >= 2**62:
+            # Made dense, so that no key can make the number overflow.
+            distinct, code = np.unique(code, return_inverse=True)
+            size = len(distinct)
+        code, size = code * places + place, size * places
+    return code
 
 
 def _judge(inputs: Inputs) -> Outcome:
@@ -123,7 +149,7 @@ def _judge(inputs: Inputs) -> Outcome:
     if table.has_commits:
         commit = np.where(is_end == 0, table.commit[0][row], table.commit[1][row])
         known = (commit != NO_STAMP) & given & ~wrong & is_first
-        outcome.commit_ms = np.where(known, commit // 1_000, UNKNOWN_MS)
+        outcome.commit_ms = np.where(known, commit / 1_000, UNKNOWN_MS)
     outcome.witnesses = _witnesses(stream, rows, stamp, given, wrong, table, extra)
     return outcome
 
@@ -151,7 +177,7 @@ def _answers(stream: Stream, rows: Ints, stamp: Ints, given: Bools, matched: Boo
         offset=topic.offset[rows],
         id=stream["id"][rows],
         owed_ms=topic.timestamp_ms[rows],
-        given_ms=np.where(given, stamp // 1_000, UNKNOWN_MS),
+        given_ms=np.where(given, stamp / 1_000, UNKNOWN_MS),
         due_ms=stream["due_ms"][rows],
         given=given,
         matched=matched,
