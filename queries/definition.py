@@ -10,27 +10,66 @@ from queries.engine import Engine
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from queries.batches import Around, Handler
+
+FINAL, UPDATES = "final", "updates"
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a query may read: the source streams by number, as Kafka delivers them.
+    """What a query may read.
 
-    A stream has Kafka's columns: `key`, `value` (binary, null for a tombstone), `topic`,
-    `partition`, `offset`, `timestamp` (LogAppendTime).
+    `streams` are the source streams by number, as Kafka delivers them: `key`, `value` (binary, null
+    for a tombstone), `topic`, `partition`, `offset`, `timestamp` (LogAppendTime). `lookup` gives a
+    table of the database; Spark reads it anew whenever it plans a batch.
     """
 
     streams: "Mapping[int, DataFrame]"
+    lookup: "Callable[[str], DataFrame]"
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A query that Spark runs from Kafka to Kafka by itself.
+
+    `answers` turns the inputs into the records of the sink: a column `value` (string or binary)
+    and, where the query has keys, `key`. It starts nothing and reads nothing by itself. `emits`
+    says whether an answer may be followed by a better one.
+    """
+
+    answers: "Callable[[Inputs], DataFrame]"
+    emits: str = FINAL
+
+
+@dataclass(frozen=True, slots=True)
+class Batched:
+    """A query that takes over after Spark has read a micro-batch.
+
+    `records` is what it wants of the inputs. `handler`, called once, gives the function that is
+    called with every batch of these records, in order; it returns when all its effects are durable.
+    """
+
+    records: "Callable[[Inputs], DataFrame]"
+    handler: "Callable[[Around], Handler]"
+    emits: str = FINAL
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One runnable query.
+    """One runnable query: how it runs in which execution mode, the fastest first.
 
-    `answers` turns the inputs into the records of the sink: a column `value` (string or binary)
-    and, where the query has keys, `key`. It starts nothing and reads nothing by itself.
-    `engines` are the execution modes that give right answers, the fastest first.
+    Only modes that give right answers are there.
     """
 
     query: Query
-    engines: tuple[Engine, ...]
-    answers: "Callable[[Inputs], DataFrame]"
+    ways: Mapping[Engine, Streamed | Batched]
+
+    def tasks(self, partitions: int) -> int:
+        """The tasks that real-time mode runs at once: a reader a partition, one that aggregates."""
+        way = self.ways.get(Engine.REAL_TIME)
+        return partitions + (1 if way is not None and way.emits == UPDATES else 0)
+
+    @property
+    def engines(self) -> tuple[Engine, ...]:
+        """The modes, the fastest first."""
+        return tuple(self.ways)

@@ -12,6 +12,8 @@ AUTO = "auto"
 # Spark refuses shorter ones. It is the time between checkpoints, not a latency: records are
 # answered one by one in between.
 SHORTEST_REAL_TIME_MS = 5_000
+# From the end of one interval until the next has read its tables.
+REREAD_MS = 2_000
 
 
 class Engine(StrEnum):
@@ -20,6 +22,11 @@ class Engine(StrEnum):
     MICRO_BATCH = "micro-batch"
     REAL_TIME = "real-time"
     AVAILABLE_NOW = "available-now"
+
+    @classmethod
+    def fastest_first(cls) -> "tuple[Engine, ...]":
+        """All modes, for a query that can run in any of them."""
+        return cls.REAL_TIME, cls.MICRO_BATCH, cls.AVAILABLE_NOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +56,23 @@ def choose(
     *,
     query: str,
     master: str,
-    partitions: int,
+    tasks: int,
     trigger_ms: int | None = None,
+    freshness_s: float | None = None,
 ) -> Plan:
-    """Decide how to run; `able` are the query's modes, fastest first, `partitions` its sources'.
+    """Decide how to run; `able` are the query's modes, fastest first.
 
+    `tasks` are those that real-time mode runs at once: one a partition, one more to aggregate.
+
+    `freshness_s` is how old a looked-up table may be, None for a query without one.
     Raises `UsageError` for what Spark could not run, before anything is started.
     """
     modes = tuple(able)
     if asked == AUTO:
         engine = next(
-            mode for mode in modes if _obstacle(mode, master, partitions, trigger_ms) is None
+            mode
+            for mode in modes
+            if _obstacle(mode, master, tasks, trigger_ms, freshness_s) is None
         )
     else:
         engine = _parse(asked)
@@ -68,10 +81,10 @@ def choose(
                 f"{query} cannot run in the mode {engine}",
                 f"use one of: {', '.join([AUTO, *modes])}",
             )
-        if obstacle := _obstacle(engine, master, partitions, trigger_ms):
+        if obstacle := _obstacle(engine, master, tasks, trigger_ms, freshness_s):
             raise UsageError(*obstacle)
     shortest = SHORTEST_REAL_TIME_MS if engine is Engine.REAL_TIME else 0
-    return Plan(engine, _master(engine, master, partitions), trigger_ms or shortest)
+    return Plan(engine, _master(engine, master, tasks), trigger_ms or shortest)
 
 
 def local_cores(master: str) -> int | None:
@@ -96,7 +109,11 @@ def _parse(text: str) -> Engine:
 
 
 def _obstacle(
-    engine: Engine, master: str, partitions: int, trigger_ms: int | None
+    engine: Engine,
+    master: str,
+    tasks: int,
+    trigger_ms: int | None,
+    freshness_s: float | None,
 ) -> tuple[str, str] | None:
     """Why Spark could not run like this, and what to do; None where nothing stands against it."""
     if engine is Engine.AVAILABLE_NOW and trigger_ms is not None:
@@ -108,19 +125,26 @@ def _obstacle(
             f"--trigger-ms {trigger_ms} is too short for real-time mode's checkpoints",
             f"use {SHORTEST_REAL_TIME_MS} or more; answers do not wait for it",
         )
-    cores = local_cores(master)
-    if cores is not None and cores < partitions:
+    interval_ms = trigger_ms or SHORTEST_REAL_TIME_MS
+    if freshness_s is not None and interval_ms + REREAD_MS > freshness_s * 1_000:
+        enough_s = (interval_ms + REREAD_MS) / 1_000
         return (
-            f"real-time mode needs a core per partition ({partitions}), {master} has {cores}",
-            f"use --master local[{partitions}] or --engine micro-batch",
+            f"real-time mode reads tables every {interval_ms} ms, not within {freshness_s:g} s",
+            f"use --engine micro-batch, or a freshness of {enough_s:g} s or more",
+        )
+    cores = local_cores(master)
+    if cores is not None and cores < tasks:
+        return (
+            f"real-time mode runs {tasks} tasks at once, {master} has {cores} cores",
+            f"use --master local[{tasks}] or --engine micro-batch",
         )
     return None
 
 
-def _master(engine: Engine, master: str, partitions: int) -> str:
+def _master(engine: Engine, master: str, tasks: int) -> str:
     """With `local[*]` the number of threads is ours; waiting tasks need a thread, not a core."""
     if master != "local[*]":
         return master
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    needed = partitions if engine is Engine.REAL_TIME else 1
+    needed = tasks if engine is Engine.REAL_TIME else 1
     return f"local[{max(cores or 1, needed)}]"

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from espbench.names import find_query
-from queries.definition import Definition, Inputs
+from queries.definition import Definition, Inputs, Streamed
 from queries.engine import Engine
 from queries.source import answer_value, sensor_records
 
@@ -21,6 +21,5 @@ def answers(inputs: Inputs) -> "DataFrame":
 
 DEFINITION = Definition(
     query=find_query("identify-errors"),
-    engines=(Engine.REAL_TIME, Engine.MICRO_BATCH, Engine.AVAILABLE_NOW),
-    answers=answers,
+    ways=dict.fromkeys(Engine.fastest_first(), Streamed(answers)),
 )

@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
+from espbench.errors import EspbenchError
+
 Offsets = dict[str, dict[int, int]]
 SHOWN_MALFORMED = 20
 
@@ -88,6 +90,8 @@ class ProgressLog:
         self._last_was_empty = False
         self.terminated = threading.Event()
         self.failure: str | None = None
+        # What stopped the query, where it was one of our own parts.
+        self.error: EspbenchError | None = None
 
     def add(self, text: str) -> None:
         """Take one progress event's JSON."""

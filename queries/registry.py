@@ -2,20 +2,25 @@
 
 from collections.abc import Mapping
 
-from espbench.errors import UsageError
 from espbench.names import Query
-from queries import identify_errors, identity
+from queries import (
+    check_machine_power,
+    check_sensor_status,
+    determine_outliers,
+    identify_errors,
+    identity,
+    persist_processing_times,
+)
 from queries.definition import Definition
 
 DEFINITIONS: Mapping[Query, Definition] = {
-    module.DEFINITION.query: module.DEFINITION for module in (identity, identify_errors)
+    module.DEFINITION.query: module.DEFINITION
+    for module in (
+        identity,
+        check_sensor_status,
+        determine_outliers,
+        identify_errors,
+        check_machine_power,
+        persist_processing_times,
+    )
 }
-
-
-def definition_of(query: Query) -> Definition:
-    """The Spark implementation of a query; `UsageError` where there is none yet."""
-    try:
-        return DEFINITIONS[query]
-    except KeyError as error:
-        known = ", ".join(each.name for each in DEFINITIONS)
-        raise UsageError(f"{query.name} does not run on Spark yet", f"these do: {known}") from error

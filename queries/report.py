@@ -27,6 +27,8 @@ class Report:
     master: str
     trigger_ms: int
     guarantee: str
+    emits: str
+    freshness_s: float | None
     topics: dict[str, str]
     progress_file: Path
     log_file: Path
@@ -40,6 +42,7 @@ class Report:
     stopped_ms: int | None = None
     reason: str | None = None
     error: str | None = None
+    counters: dict[str, int] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
 
     def document(self) -> dict[str, Any]:
@@ -58,6 +61,9 @@ class Report:
             "stopped_ms": self.stopped_ms,
             "reason": self.reason,
             "error": self.error,
+            "emits": self.emits,
+            "freshness_s": self.freshness_s,
+            **self.counters,
             "batches": self.totals.batches,
             "input_rows": self.totals.input_rows,
             "malformed": self.totals.malformed,

@@ -5,7 +5,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from espbench.errors import EspbenchError, Interrupted, ServiceError
 from espbench.logs import LOGGER
 from espbench.timestamps import now_ms
+from queries.batches import Around, Handler
 from queries.bounded import bounded
 from queries.checkpoint import claimed
-from queries.definition import Definition, Inputs
+from queries.definition import Batched, Definition, Inputs, Streamed
 from queries.drain import Finish
 from queries.engine import Engine, Plan
 from queries.progress import Listener, ProgressLog, committed_offsets
@@ -34,7 +35,10 @@ from queries.source import read_stream
 from queries.watch import BrokerWatch
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from schema.contract import Database
 
 POLL_S = 0.05
 # What a killed JVM needs until its process is gone and its connections are reset.
@@ -57,7 +61,24 @@ class Job:
     java_home: Path
     driver_memory: str
     finish: Finish
+    freshness_s: float
+    # None for a query without tables.
+    database: "Database | None"
+    partitions: Mapping[str, int]
+    kafka_options: Mapping[str, str] = field(default_factory=dict)
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
     ready_file: Path | None = None
+
+    @property
+    def way(self) -> Streamed | Batched:
+        """How the query runs in the chosen mode."""
+        return self.definition.ways[self.plan.engine]
+
+    def needed_database(self) -> "Database":
+        """The database of a query that has tables."""
+        if self.database is None:
+            raise TypeError(f"{self.definition.query.name} names no table")
+        return self.database
 
 
 def run_query(job: Job, report: Report) -> None:
@@ -83,8 +104,7 @@ def run_query(job: Job, report: Report) -> None:
 
 
 def _run(job: Job, report: Report, lock: int) -> None:
-    # py4j logs every connection that a dying JVM resets; our own error says it once.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    _silence_py4j()
     log = ProgressLog(report.progress_file, committed_offsets(job.checkpoint))
     report.totals = log.totals
     name = job.definition.query.name
@@ -97,6 +117,7 @@ def _run(job: Job, report: Report, lock: int) -> None:
             java_home=job.java_home,
             driver_memory=job.driver_memory,
             app_name=f"espbench {name}",
+            given=job.spark_conf,
             held_open=[lock],
         ) as session:
             report.settings = {each.name: each.value for each in session.settings}
@@ -114,27 +135,83 @@ def _run(job: Job, report: Report, lock: int) -> None:
         log.close()
 
 
+def _silence_py4j() -> None:
+    """py4j logs every connection that a dying JVM resets; our own error says it once.
+
+    Part of that it logs under its own name and part, with a traceback, under no name at all.
+    """
+    logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
+
+
 def _start(session: Session, job: Job, report: Report, log: ProgressLog) -> "StreamingQuery":
     query = job.definition.query
-    report.source_options = source_options(job.bootstrap_servers)
+    source = source_options(job.bootstrap_servers, job.kafka_options)
     streams = {
-        number: read_stream(session.spark, report.source_options, job.topics[f"source-{number}"])
+        number: read_stream(session.spark, source, job.topics[f"source-{number}"])
         for number in query.streams
     }
-    report.sink_options = sink_options(job.bootstrap_servers, job.topics["sink"])
+    report.source_options = _without(source, job.kafka_options)
+    sink: dict[str, str] = {}
+    if query.sink:
+        sink = sink_options(job.bootstrap_servers, job.topics["sink"], job.kafka_options)
+        report.sink_options = _without(sink, job.kafka_options)
     listener: Any = Listener(log)
     session.spark.streams.addListener(listener)
+    inputs = Inputs(streams, lambda table: _lookup(session, job, table))
     trigger: Any = job.plan.trigger()
+    way = job.way
+    if isinstance(way, Streamed):
+        writer = way.answers(inputs).writeStream.format("kafka").options(**sink)
+        writer = writer.outputMode(job.plan.output_mode)
+    else:
+        around = Around(
+            spark=session.spark,
+            partitions=job.partitions,
+            sink_options=sink,
+            lookup=inputs.lookup,
+            database=job.needed_database,
+            freshness_s=job.freshness_s,
+            directory=job.checkpoint,
+            counters=report.counters,
+        )
+        handle: Any = _remembering(way.handler(around), log)
+        writer = way.records(inputs).writeStream.foreachBatch(handle)
     return (
-        job.definition.answers(Inputs(streams))
-        .writeStream.queryName(query.name)
-        .format("kafka")
-        .options(**report.sink_options)
+        writer.queryName(query.name)
         .option("checkpointLocation", str(job.checkpoint))
-        .outputMode(job.plan.output_mode)
         .trigger(**trigger)
         .start()
     )
+
+
+def _lookup(session: Session, job: Job, table: str) -> "DataFrame":
+    """A table of the database; read whenever Spark plans a batch with it."""
+    database = job.needed_database()
+    reader = session.spark.read.format("jdbc").options(**database.jdbc())
+    return reader.option("dbtable", database.quoted(table)).load()
+
+
+def _remembering(handle: Handler, log: ProgressLog) -> Handler:
+    """Spark wraps what a handler raises in pages of Java; our own errors say it in a line."""
+
+    def remember(batch: "DataFrame", number: int) -> None:
+        try:
+            handle(batch, number)
+        except EspbenchError as error:
+            log.error = error
+            raise
+
+    return remember
+
+
+def _without(options: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """The options that may be shown: the user's may hold secrets."""
+    return {name: value for name, value in options.items() if name[6:] not in given}
 
 
 def _wait_until_ready(
@@ -184,6 +261,8 @@ def _follow(
         if log.terminated.is_set():
             if log.failure is None:
                 return "finished"
+            if log.error is not None:
+                raise log.error
             raise _query_failed(log.failure, job)
         if reason := job.finish.reached(log):
             return reason

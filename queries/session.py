@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ import psutil
 from espbench.errors import MissingExtra, ServiceError
 from espbench.paths import make_dir
 from queries.bounded import bounded
-from queries.engine import Plan, is_local, local_cores
+from queries.engine import Engine, Plan, is_local, local_cores
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,9 +49,17 @@ class Places:
 
 
 def spark_settings(
-    plan: Plan, places: Places, jars: Sequence[Path], driver_memory: str, app_name: str
+    plan: Plan,
+    places: Places,
+    jars: Sequence[Path],
+    driver_memory: str,
+    app_name: str,
+    given: Mapping[str, str],
 ) -> tuple[Setting, ...]:
-    """Every setting of the session, in the order in which it is explained in the documentation."""
+    """Every setting of the session, in the order in which it is explained in the documentation.
+
+    `given` are the user's, which come last and so beat ours.
+    """
     scratch = places.scratch
     java_options = [
         f'"-Djava.io.tmpdir={scratch}"',
@@ -91,8 +99,8 @@ def spark_settings(
             Setting("spark.driver.host", "127.0.0.1", "likewise"),
             Setting(
                 "spark.sql.shuffle.partitions",
-                str(local_cores(plan.master) or 1),
-                "200 tasks for a few records cost seconds",
+                "1" if plan.engine is Engine.REAL_TIME else str(local_cores(plan.master) or 1),
+                "200 tasks for a few records cost seconds; in real-time mode all run at once",
             ),
             *_bare_file_system(jars),
         ]
@@ -101,6 +109,7 @@ def spark_settings(
             Setting("spark.jars", ",".join(str(jar) for jar in jars), "shipped to the executors"),
             Setting("spark.driver.extraClassPath", class_path, "the driver reads Kafka as well"),
         ]
+    settings += [Setting(name, value, "as configured") for name, value in given.items()]
     return tuple(settings)
 
 
@@ -123,9 +132,10 @@ def _bare_file_system(jars: Sequence[Path]) -> list[Setting]:
     ]
 
 
-def source_options(bootstrap_servers: str) -> dict[str, str]:
-    """Options of every Kafka source."""
+def source_options(bootstrap_servers: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Options of every Kafka source; `given` are the user's, in Kafka's own names."""
     return {
+        **{f"kafka.{name}": value for name, value in given.items()},
         "kafka.bootstrap.servers": bootstrap_servers,
         # What was sent before the query was ready is answered too.
         "startingOffsets": "earliest",
@@ -136,9 +146,10 @@ def source_options(bootstrap_servers: str) -> dict[str, str]:
     }
 
 
-def sink_options(bootstrap_servers: str, topic: str) -> dict[str, str]:
+def sink_options(bootstrap_servers: str, topic: str, given: Mapping[str, str]) -> dict[str, str]:
     """Options of the Kafka sink."""
     return {
+        **{f"kafka.{name}": value for name, value in given.items()},
         "kafka.bootstrap.servers": bootstrap_servers,
         "topic": topic,
         # Durable: an answer counts once every in-sync replica has it.
@@ -175,6 +186,7 @@ def spark_session(
     java_home: Path,
     driver_memory: str,
     app_name: str,
+    given: Mapping[str, str],
     held_open: Sequence[int] = (),
 ) -> Iterator[Session]:
     """A session of its own JVM; when the block ends, however it ends, no process is left.
@@ -189,7 +201,7 @@ def spark_session(
         raise MissingExtra("pyspark", "spark") from error
     make_dir(places.scratch)
     make_dir(places.log.parent)
-    settings = spark_settings(plan, places, jars, driver_memory, app_name)
+    settings = spark_settings(plan, places, jars, driver_memory, app_name, given)
     conf = SparkConf(loadDefaults=False).setAll([(each.name, each.value) for each in settings])
     before = _children()
     gateway: Any = None

@@ -18,6 +18,8 @@ SENSOR_RECORD = (
     rf"(?:{_COLUMN}\t){{2}}(?:{_INTEGER}\t){{3}}(?:{_COLUMN}\t){{{SENSOR_COLUMNS - 6}}}{_INTEGER}\z"
 )
 MF01, MF02, MF03 = 2, 3, 4
+# `<id>;<due_ms>;<o_id>\t<ol_number>\t<pol_number>\t<is_end>`
+PRODUCTION_TIME = rf"\A[0-9]{{1,18}};{_INTEGER};(?:{_INTEGER}\t){{3}}(?:-?0{{1,18}}|0{{0,17}}1)\z"
 
 # What the query counts on its way, found under this name in the progress of every batch.
 OBSERVED = "stream-{}"
@@ -29,24 +31,38 @@ def read_stream(spark: "SparkSession", options: Mapping[str, str], topic: str) -
 
 
 def sensor_records(raw: "DataFrame", *, stream: int) -> "DataFrame":
-    """The well-formed records of a sensor stream: Kafka's columns, `text`, `mf01` … `mf03`.
+    """The well-formed records of a sensor stream.
+
+    Kafka's columns, `text`, `mf01` … `mf03`, `workplace`.
 
     How many were malformed, and where the first of a batch stood, is observed as `stream-<n>`.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415 - an extra; pure modules import this one
 
-    # Spark's cast takes any bytes for a string, so their validity is asked for.
-    text = f.col("value").cast("string")
-    fits = text.rlike(SENSOR_RECORD) & f.is_valid_utf8(text)
-    checked = raw.withColumns({"text": text, "well_formed": f.coalesce(fits, f.expr("false"))})
     columns = f.split("text", "\t", MF03 + 2)
-    return _only_well_formed(checked, stream).withColumns(
+    return _well_formed(raw, SENSOR_RECORD, stream).withColumns(
         {
             # try_cast: ANSI mode would stop the query should Spark cast before it filters.
             "mf01": columns[MF01].try_cast("bigint"),
             "mf02": columns[MF02].try_cast("bigint"),
             "mf03": columns[MF03].try_cast("bigint"),
+            "workplace": f.substring_index("text", "\t", -1).try_cast("bigint"),
         }
+    )
+
+
+def production_times(raw: "DataFrame", *, stream: int = 3) -> "DataFrame":
+    """The well-formed production times: `line` as the table's columns want it, `largest_key`.
+
+    `largest_key` is the largest of its keys by magnitude, which may be no number of the table.
+    """
+    from pyspark.sql import functions as f  # noqa: PLC0415 - as above
+
+    columns = f.split(f.split("text", ";", 3)[2], "\t")
+    fields = [columns[place].try_cast("bigint") for place in range(4)]
+    return _well_formed(raw, PRODUCTION_TIME, stream).select(
+        f.concat_ws("\t", *fields).alias("line"),
+        f.greatest(*(f.abs(field) for field in fields)).alias("largest_key"),
     )
 
 
@@ -58,11 +74,25 @@ def answer_value() -> "Column":
     return f.concat(parts[0], f.lit(";"), parts[2]).alias("value")
 
 
-def _only_well_formed(checked: "DataFrame", stream: int) -> "DataFrame":
+def malformed(raw: "DataFrame", pattern: str) -> "DataFrame":
+    """The records that a query leaves out."""
+    return _checked(raw, pattern).where("not well_formed")
+
+
+def _checked(raw: "DataFrame", pattern: str) -> "DataFrame":
+    from pyspark.sql import functions as f  # noqa: PLC0415 - as above
+
+    # Spark's cast takes any bytes for a string, so their validity is asked for.
+    text = f.col("value").cast("string")
+    fits = text.rlike(pattern) & f.is_valid_utf8(text)
+    return raw.withColumns({"text": text, "well_formed": f.coalesce(fits, f.expr("false"))})
+
+
+def _well_formed(raw: "DataFrame", pattern: str, stream: int) -> "DataFrame":
     from pyspark.sql import functions as f  # noqa: PLC0415 - as above
 
     malformed = ~f.col("well_formed")
-    observed = checked.observe(
+    observed = _checked(raw, pattern).observe(
         OBSERVED.format(stream),
         f.count_if(malformed).alias("malformed"),
         f.min(f.when(malformed, f.struct("partition", "offset"))).alias("first_malformed"),

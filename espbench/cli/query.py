@@ -11,11 +11,13 @@ from espbench.config import Settings
 from espbench.errors import ServiceError
 from espbench.paths import StateDir, make_dir
 from espbench.services.endpoints import bootstrap_servers as kafka_address
+from espbench.services.endpoints import database_address
 
 if TYPE_CHECKING:
     from espbench.kafka.admin import KafkaAdmin
     from queries.report import Report
     from queries.runner import Job
+    from schema.contract import Database
 
 # The watch over the broker asks often and has patience of its own.
 ASK_TIMEOUT_S = 5.0
@@ -47,6 +49,11 @@ def query(
         Path | None,
         typer.Option(help="Spark's checkpoint (default: in the state directory, by run)."),
     ] = None,
+    freshness: Annotated[
+        float | None,
+        typer.Option(min=0, help="Seconds until a change of a looked-up table must be seen (10)."),
+    ] = None,
+    db: options.Db = None,
     trigger_ms: Annotated[
         int | None,
         typer.Option(
@@ -77,7 +84,9 @@ def query(
         options={
             "spark.engine": engine,
             "spark.master": master,
+            "spark.freshness": freshness,
             "kafka.bootstrap_servers": bootstrap_servers,
+            "database.url": db,
         },
     )
     from queries.report import write_json
@@ -126,12 +135,12 @@ def _prepare(
     from espbench.services.java import find_java
     from queries import engine
     from queries.drain import Finish, read_goal
-    from queries.registry import definition_of
+    from queries.registry import DEFINITIONS
     from queries.report import Report
     from queries.runner import Job
     from queries.session import Places
 
-    definition = definition_of(query)
+    definition = DEFINITIONS[query]
     topics = names.topics_of(settings.kafka.prefix, check_run(run), query)
     sources = tuple(topic for role, topic in topics.items() if role != "sink")
     address = kafka_address(settings)
@@ -139,13 +148,16 @@ def _prepare(
     partitions = _partitions(admin, topics)
     if until:
         read_goal(until, sources)
+    freshness = settings.spark.freshness if query.lookup_table else None
+    database = _database(settings, query)
     plan = engine.choose(
         settings.spark.engine,
         definition.engines,
         query=query.name,
         master=settings.spark.master,
-        partitions=sum(partitions[topic] for topic in sources),
+        tasks=definition.tasks(sum(partitions[topic] for topic in sources)),
         trigger_ms=trigger_ms,
+        freshness_s=freshness,
     )
     work = make_dir(StateDir.of(settings).root / "queries" / run / query.name)
     beside = (out.resolve().parent / out.stem) if out else work / "query"
@@ -169,6 +181,11 @@ def _prepare(
             until_idle_s,
             long_batches=plan.engine is engine.Engine.REAL_TIME,
         ),
+        freshness_s=settings.spark.freshness,
+        database=database,
+        partitions={topic: partitions[topic] for topic in sources},
+        kafka_options=settings.kafka.options,
+        spark_conf=settings.spark.conf,
         ready_file=ready_file,
     )
     report = Report(
@@ -178,6 +195,8 @@ def _prepare(
         master=plan.master,
         trigger_ms=plan.trigger_ms,
         guarantee="at-least-once",
+        emits=job.way.emits,
+        freshness_s=freshness,
         topics=topics,
         progress_file=beside.with_name(f"{beside.name}-progress.jsonl"),
         log_file=places.log,
@@ -194,3 +213,16 @@ def _partitions(admin: "KafkaAdmin", topics: dict[str, str]) -> dict[str, int]:
             "make it with `espbench topics create`, or check --run and the prefix",
         )
     return {name: len(topic.partitions) for name, topic in found.items()}
+
+
+def _database(settings: Settings, query: names.Query) -> "Database | None":
+    """The database of a query with tables, seen to hold them."""
+    if not query.tables:
+        return None
+    from schema.marker import accept, read_marker
+    from schema.registry import open_database
+
+    database = open_database(database_address(settings))
+    with database.reading() as connection:
+        accept(database, read_marker(database, connection), None)
+    return database

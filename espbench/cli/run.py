@@ -42,7 +42,6 @@ def run(
     from espbench.runs.run import run_benchmark
     from espbench.runs.table import print_results, reasons
     from espbench.timestamps import new_run_id
-    from queries.registry import definition_of
 
     settings = context.begin(
         config,
@@ -64,8 +63,6 @@ def run(
         },
     )
     chosen = parse_queries(settings.queries)
-    for query in chosen:
-        definition_of(query)  # refuses at once what cannot run
     seconds, size = estimate(settings, chosen)
     run_id = new_run_id()
     LOGGER.info(

@@ -13,9 +13,7 @@ def chosen(
     partitions: int = 1,
     trigger_ms: int | None = None,
 ) -> Plan:
-    return choose(
-        asked, able, query="q", master=master, partitions=partitions, trigger_ms=trigger_ms
-    )
+    return choose(asked, able, query="q", master=master, tasks=partitions, trigger_ms=trigger_ms)
 
 
 def test_auto_takes_the_fastest_mode() -> None:
@@ -47,7 +45,7 @@ def test_a_cluster_is_left_as_it_is() -> None:
     [
         ({"asked": "fast"}, "no engine 'fast'"),
         ({"asked": "real-time", "able": (Engine.MICRO_BATCH,)}, "cannot run in the mode"),
-        ({"asked": "real-time", "partitions": 3}, "a core per partition"),
+        ({"asked": "real-time", "partitions": 3}, "3 tasks at once"),
         ({"asked": "real-time", "trigger_ms": 4_999}, "too short"),
         ({"asked": "available-now", "trigger_ms": 1}, "no interval"),
     ],

@@ -11,13 +11,15 @@ def settings(master: str = "local[3]", jars: list[Path] | None = None) -> dict[s
     plan = Plan(Engine.MICRO_BATCH, master, 0)
     return {
         each.name: each.value
-        for each in spark_settings(plan, PLACES, JARS if jars is None else jars, "2g", "espbench")
+        for each in spark_settings(
+            plan, PLACES, JARS if jars is None else jars, "2g", "espbench", {}
+        )
     }
 
 
 def test_every_setting_says_why_and_stands_once() -> None:
     plan = Plan(Engine.MICRO_BATCH, "local[3]", 0)
-    found: tuple[Setting, ...] = spark_settings(plan, PLACES, JARS, "2g", "espbench")
+    found: tuple[Setting, ...] = spark_settings(plan, PLACES, JARS, "2g", "espbench", {})
     assert all(each.reason for each in found)
     assert len({each.name for each in found}) == len(found)
 

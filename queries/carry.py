@@ -1,0 +1,57 @@
+"""What one micro-batch leaves to the next, beside Spark's own checkpoint.
+
+Batch n begins with what batch n-1 left. It is saved after the effects of n and before Spark commits
+n: a query that is killed anywhere in between does n again, from the same beginning, with the same
+records, and so with the same answers.
+"""
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+
+from espbench.errors import InputError
+from espbench.paths import make_dir
+
+# Spark repeats at most the batch it had not committed; one more costs nothing.
+KEPT = 3
+
+
+class Carry:
+    """Tables by batch number, in a directory of the query's checkpoint."""
+
+    def __init__(self, directory: Path, empty: pa.Table) -> None:
+        self._directory = make_dir(directory)
+        self._empty = empty
+        self._last: tuple[int, pa.Table] | None = None
+
+    def before(self, batch: int) -> pa.Table:
+        """What the batch before this one left; raises `InputError` where it is lost."""
+        if batch == 0:
+            return self._empty
+        if self._last is not None and self._last[0] == batch - 1:
+            return self._last[1]
+        path = self._path(batch - 1)
+        try:
+            with pa.memory_map(str(path)) as file:
+                return pa.ipc.open_file(file).read_all()
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(
+                f"the checkpoint lacks what batch {batch - 1} left ({path})",
+                "start with another --run or --checkpoint",
+            ) from error
+
+    def save(self, batch: int, table: pa.Table) -> None:
+        """Keep what this batch leaves; appears all at once."""
+        path = self._path(batch)
+        draft = path.with_suffix(".draft")
+        with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        with draft.open("rb") as file:
+            os.fsync(file.fileno())
+        draft.replace(path)
+        self._last = batch, table
+        self._path(batch - KEPT).unlink(missing_ok=True)
+
+    def _path(self, batch: int) -> Path:
+        return self._directory / f"{batch}.arrow"

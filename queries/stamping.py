@@ -1,0 +1,56 @@
+"""One connection that stamps production order lines, batch by batch, and survives its loss."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from espbench.errors import ServiceError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from schema.contract import Database
+
+
+class PassingError(ServiceError):
+    """A lost connection, a deadlock, a serialization failure: worth another try."""
+
+
+class StampingSession:
+    """Stamps in transactions of its own; a connection is made when it is needed."""
+
+    def __init__(self, database: "Database") -> None:
+        self._database = database
+        self._connection: Connection | None = None
+
+    def stamp(self, lines: bytes) -> int:
+        """Stamp and commit, all or nothing; how many lines are of no row.
+
+        Raises `PassingError` where it is worth another try, which changes nothing twice.
+        """
+        try:
+            if self._connection is None:
+                self._connection = self._database.engine.connect()
+            stamped = self._database.bulk_update(self._connection, [lines])
+            self._connection.commit()
+        except Exception as error:
+            self._give_up_connection()
+            if isinstance(error, self._passing()):
+                explained = self._database.explain(error)
+                raise PassingError(explained.cause, explained.remedy) from error
+            with self._database.errors():
+                raise
+        return stamped.unknown
+
+    def _passing(self) -> tuple[type[Exception], ...]:
+        from sqlalchemy import exc  # noqa: PLC0415 - an extra
+
+        driver = self._database.engine.dialect.dbapi
+        own = (driver.OperationalError, driver.InterfaceError) if driver else ()
+        return (exc.OperationalError, exc.InterfaceError, *own)
+
+    def _give_up_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # it is lost already, or ends here
+                connection.invalidate()
+                connection.close()

@@ -1,0 +1,172 @@
+"""Every query on a real Spark, judged by the validator: many partitions, every mode, a kill."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from espbench.config import Settings
+from espbench.names import find_query
+
+DEADLINE_S = 240.0
+FILES = {1: "sensor-1.csv", 2: "sensor-2.csv", 3: "production_times.csv"}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "espbench", *arguments]
+
+
+def espbench(*arguments: str) -> str:
+    done = subprocess.run(
+        command(*arguments), capture_output=True, text=True, check=False, timeout=DEADLINE_S
+    )
+    assert done.returncode in {0, 4, 5, 6}, done.stderr
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One query over topics of its own."""
+
+    query: str
+    data: Path
+    place: Path
+    run: str
+
+    def prepare(self, partitions: int, duration_s: float) -> None:
+        espbench(
+            "topics", "create", "--run", self.run, "--queries", self.query,
+            "--partitions", str(partitions),
+        )  # fmt: skip
+        self.reset(0, duration_s)
+
+    def reset(self, ahead_s: float, duration_s: float) -> list[str]:
+        """Place the downtimes; the sender's option that starts it when announced."""
+        start_ms = str(int((time.time() + ahead_s) * 1_000))
+        espbench("load", "--reset", "--start-ms", start_ms, "--duration", f"{duration_s:g}")
+        return ["--start-ms", start_ms]
+
+    def start(self, engine: str) -> "subprocess.Popen[str]":
+        ready = self.place / "ready.json"
+        ready.unlink(missing_ok=True)
+        child = subprocess.Popen(
+            command(
+                "query", self.query, "--run", self.run, "--engine", engine,
+                "--until", str(self.place / "sent.json"), "--out", str(self.place / "query.json"),
+                "--ready-file", str(ready),
+            ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + DEADLINE_S
+        while not ready.exists():
+            assert child.poll() is None, child.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        return child
+
+    def kill_driver(self) -> None:
+        ready = json.loads((self.place / "ready.json").read_text(encoding="utf-8"))
+        psutil.Process(ready["driver_pid"]).kill()
+
+    def send(self, rate: int, duration_s: float, start: list[str]) -> list[str]:
+        streams = [
+            f"--stream={number}={self.data / FILES[number]}"
+            for number in find_query(self.query).streams
+        ]
+        return command(
+            "send", "--run", self.run, *streams, "--rate", str(rate), "--duration",
+            f"{duration_s:g}", *start, "--out", str(self.place / "sent.json"),
+        )  # fmt: skip
+
+    def verdict(self) -> dict[str, Any]:
+        capture = self.place / "capture"
+        espbench(
+            "capture", "--run", self.run, "--query", self.query, "--out", str(capture),
+            "--sender-report", str(self.place / "sent.json"),
+        )  # fmt: skip
+        espbench("topics", "delete", "--run", self.run)
+        found: dict[str, Any] = json.loads(espbench("validate", str(capture), "--json"))
+        return found
+
+
+@pytest.fixture(scope="module")
+def data(services: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set of scale 1, loaded."""
+    assert services
+    directory = tmp_path_factory.mktemp("data") / "set"
+    espbench("datagen", "--scale", "1", "--sensor-rows", "60011", "--out", str(directory))
+    espbench("load", "--data", str(directory), "--overwrite")
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("query", "engine", "partitions"),
+    [
+        ("q1", "micro-batch", 3),
+        ("q1", "real-time", 2),
+        ("q2", "micro-batch", 3),
+        ("q4", "micro-batch", 3),
+        ("q4", "real-time", 1),
+        ("q5", "micro-batch", 3),
+    ],
+)
+def test_a_query_is_right(
+    query: str, engine: str, partitions: int, data: Path, tmp_path: Path
+) -> None:
+    trial = Trial(query, data, tmp_path, f"t{uuid.uuid4().hex[:8]}")
+    duration_s = 10.0
+    trial.prepare(partitions, duration_s)
+    child = trial.start(engine)
+    # The new downtimes must have been seen before the first record: freshness, and some more.
+    start = trial.reset(14, duration_s) if query == "q4" else []
+    sent = subprocess.run(
+        trial.send(1_000, duration_s, start),
+        check=False,
+        capture_output=True,
+        timeout=DEADLINE_S,
+    )
+    assert sent.returncode in {0, 5}, sent.stderr
+    _, said = child.communicate(timeout=DEADLINE_S)
+    assert child.returncode == 0, said
+    verdict = trial.verdict()
+    assert verdict["correctness"] == "correct", verdict["witnesses"][:3]
+    assert verdict["counts"]["matched"] == verdict["counts"]["expected"] > 0
+    assert verdict["counts"]["duplicate"] == 0
+
+
+@pytest.mark.parametrize("query", ["q2", "q5"])
+def test_a_killed_query_goes_on_and_stays_right(query: str, data: Path, tmp_path: Path) -> None:
+    trial = Trial(query, data, tmp_path, f"t{uuid.uuid4().hex[:8]}")
+    duration_s = 15.0
+    trial.prepare(2, duration_s)
+    first = trial.start("micro-batch")
+    sender = subprocess.Popen(
+        trial.send(600, duration_s, []), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    progress = tmp_path / "query-progress.jsonl"
+    deadline = time.monotonic() + DEADLINE_S
+    # In the midst of it: the first records are answered for, others are still coming.
+    while not re.search(r'"numInputRows":[1-9]', progress.read_text(encoding="utf-8")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    trial.kill_driver()
+    assert sender.poll() is None
+    _, said = first.communicate(timeout=DEADLINE_S)
+    assert first.returncode == 3, said
+    sender.communicate(timeout=DEADLINE_S)
+    again = trial.start("micro-batch")
+    _, said = again.communicate(timeout=DEADLINE_S)
+    assert again.returncode == 0, said
+    verdict = trial.verdict()
+    assert verdict["correctness"] == "correct", verdict["witnesses"][:3]
+    assert verdict["counts"]["matched"] == verdict["counts"]["expected"] > 0
