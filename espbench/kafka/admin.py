@@ -14,7 +14,15 @@ TIMEOUT_S = 15.0
 CONNECT_TIMEOUT_S = 5.0
 _POLL_S = 0.05
 # What a broker says of a partition while leadership is on its way to it: wait, then ask again.
-_PASSING = frozenset({"NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART"})
+_PASSING = frozenset(
+    {
+        "NOT_LEADER_FOR_PARTITION",
+        "LEADER_NOT_AVAILABLE",
+        "UNKNOWN_TOPIC_OR_PART",
+        "UNKNOWN_LEADER_EPOCH",
+        "FENCED_LEADER_EPOCH",
+    }
+)
 
 # Set on the topic itself, whatever the broker's defaults are: the broker's clock is the only one
 # that system under test and validator share, and nothing may expire while a run still needs it.

@@ -61,6 +61,22 @@ class RunDir:
         run.save()
         return run
 
+    @classmethod
+    def open(cls, root: Path) -> "RunDir":
+        """Read a run that was written before."""
+        path = root / "run.json"
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            known = document["format"] == FORMAT
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{root} is no run: {error}", "see `espbench list`") from error
+        if not known:
+            raise UsageError(
+                f"{path} has the format {document['format']!r}, not {FORMAT}",
+                "read it with the version of espbench that wrote it",
+            )
+        return cls(root, document)
+
     def save(self) -> None:
         """Write run.json."""
         write_atomically(self.root / "run.json", json.dumps(self.document, indent=2) + "\n")
@@ -98,6 +114,29 @@ class RunDir:
         run = run_of(self.document["run_id"], query)
         prefix = self.document["config"]["kafka"]["prefix"]
         return _row(verdict, query, sink_topic(prefix, run, query) if query.sink else "")
+
+
+def all_runs(results_dir: Path) -> list[RunDir]:
+    """Every readable run of a store, the oldest first."""
+    root = results_dir.expanduser().resolve()
+    return [RunDir.open(path.parent) for path in sorted(root.glob("*/run.json"))]
+
+
+def find_run(results_dir: Path, name: str) -> RunDir:
+    """A run by its id, the beginning of one, `last`, or the path of its directory."""
+    if (Path(name) / "run.json").is_file():
+        return RunDir.open(Path(name).resolve())
+    root = results_dir.expanduser().resolve()
+    known = sorted(path.parent.name for path in root.glob("*/run.json"))
+    if not known:
+        raise UsageError(f"there are no runs in {root}", "make one with `espbench run`")
+    if name == "last":
+        return RunDir.open(root / known[-1])
+    found = [name] if name in known else [each for each in known if each.startswith(name)]
+    if len(found) != 1:
+        problem = "no run" if not found else f"{len(found)} runs"
+        raise UsageError(f"{problem} in {root} called {name}", "see `espbench list`")
+    return RunDir.open(root / found[0])
 
 
 def _row(verdict: dict[str, Any], query: Query, topic: str) -> list[Any]:

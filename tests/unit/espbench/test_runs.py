@@ -11,7 +11,7 @@ from rich.console import Console
 
 from espbench.errors import UsageError
 from espbench.runs.run import exit_code
-from espbench.runs.store import COLUMNS_2021, RunDir
+from espbench.runs.store import COLUMNS_2021, RunDir, all_runs, find_run
 from espbench.runs.table import print_results, reasons
 
 
@@ -91,3 +91,28 @@ def test_a_run_is_never_written_over(tmp_path: Path) -> None:
     RunDir.create(tmp_path, "r1", {})
     with pytest.raises(UsageError, match="there is a run r1"):
         RunDir.create(tmp_path, "r1", {})
+
+
+def test_a_run_is_found_by_id_beginning_last_and_path(tmp_path: Path) -> None:
+    for run_id in ("20260101T000000-aaaa", "20260102T000000-bbbb"):
+        RunDir.create(tmp_path, run_id, {"state": "finished"})
+    ids = [run.document["run_id"] for run in all_runs(tmp_path)]
+    assert ids == ["20260101T000000-aaaa", "20260102T000000-bbbb"]
+    assert find_run(tmp_path, "last").document["run_id"] == ids[1]
+    assert find_run(tmp_path, "20260101").document["run_id"] == ids[0]
+    assert find_run(tmp_path / "elsewhere", str(tmp_path / ids[0])).document["run_id"] == ids[0]
+
+
+@pytest.mark.parametrize("name", ["2026", "1999", "nothing"])
+def test_a_run_that_is_not_one_is_refused(tmp_path: Path, name: str) -> None:
+    for run_id in ("20260101T000000-aaaa", "20260102T000000-bbbb"):
+        RunDir.create(tmp_path, run_id, {})
+    with pytest.raises(UsageError, match=name):
+        find_run(tmp_path, name)
+
+
+def test_a_foreign_run_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "run.json").write_text('{"format": "other/9"}')
+    with pytest.raises(UsageError, match="other/9"):
+        find_run(tmp_path, "x")
