@@ -166,6 +166,9 @@ class Database(ABC):
     def settle(self, names: Iterable[str]) -> None:
         """Bring tables into the state that every run starts from: analysed, clean, on disk."""
 
+    def bring_to_disk(self) -> None:  # noqa: B027 - a database may well have no use for it
+        """Have the server write what it was given so far, beside other work; no need to do it."""
+
     @abstractmethod
     def now(self) -> ColumnElement[datetime]:
         """The current time when the row is written: UTC, microseconds, not the transaction's."""

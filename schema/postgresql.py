@@ -3,6 +3,7 @@
 import logging
 import zlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
@@ -41,6 +42,8 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _CONNECT_TIMEOUT_S = 10
 _LOCK_TIMEOUT = "30s"
+# Vacuuming is bound by one core of the server a table.
+_TABLES_AT_ONCE = 2
 # From here on the server counts updates that went to another page.
 _TELLS_NEW_PAGES = 160_000
 # From here on a session can have its counters seen at its next commit, not some time later.
@@ -217,17 +220,26 @@ class PostgreSQL(Database):
         return None if found is None else int(found)
 
     def settle(self, names: Iterable[str]) -> None:
-        """VACUUM and ANALYZE, then a checkpoint where the user may ask for one."""
+        """VACUUM and ANALYZE, two tables at a time, then a checkpoint where the user may ask."""
+        with self.errors():
+            with ThreadPoolExecutor(_TABLES_AT_ONCE) as pool:
+                list(pool.map(self._vacuum, names))
+            self.bring_to_disk()
+
+    def bring_to_disk(self) -> None:
+        """A checkpoint; a user without the right to ask for one gets the server's next one."""
+        with self.errors(), suppress(psycopg.errors.InsufficientPrivilege):
+            self._alone(sql.SQL("CHECKPOINT"))
+
+    def _vacuum(self, name: str) -> None:
+        target = _identifier(self.table(name))
+        self._alone(sql.SQL("VACUUM (FREEZE, ANALYZE) {}").format(target))
+
+    def _alone(self, statement: sql.SQL | sql.Composed) -> None:
+        """Run what no transaction may hold."""
         engine = self.engine.execution_options(isolation_level="AUTOCOMMIT")
-        with self.errors(), engine.connect() as connection:
-            raw = _raw(connection)
-            for name in names:
-                raw.execute(
-                    sql.SQL("VACUUM (FREEZE, ANALYZE) {}").format(_identifier(self.table(name)))
-                )
-            # A user without the right to ask for a checkpoint gets the server's next one.
-            with suppress(psycopg.errors.InsufficientPrivilege):
-                raw.execute("CHECKPOINT")
+        with engine.connect() as connection:
+            _raw(connection).execute(statement)
 
     def now(self) -> ColumnElement[datetime]:
         """`clock_timestamp() AT TIME ZONE 'UTC'`."""
