@@ -94,6 +94,7 @@ def resume_run(
         work = remaining_work(queries, judged, remains, from_step)
         for each in work:
             clear(run_dir, each)
+        document["versions"] = versions(settings)
         document.setdefault("resumed", []).append(datetime.now(UTC).isoformat())
         document.pop("error", None)
         write_plan(run_dir, settings, work, wishes.keep)

@@ -81,16 +81,17 @@ class Numbers:
             return
         self.answered = (self.answered or 0) + rows
 
+    def answers(self) -> str:
+        """What is known of the answers: a query tells at the end of each batch."""
+        if self.answered is None:
+            return ""
+        lag = "" if self.sent is None else f", lag at most {max(0, self.sent - self.answered):,}"
+        return f"answered at least {self.answered:,}{lag}"
+
     def __str__(self) -> str:
-        parts = []
-        if self.sent is not None:
-            of_all = f" of {self.asked:,}" if self.asked else ""
-            parts.append(f"sent {self.sent:,}{of_all}")
-        if self.answered is not None:
-            parts.append(f"answered {self.answered:,}")
-        if self.sent is not None and self.answered is not None:
-            parts.append(f"lag {max(0, self.sent - self.answered):,}")
-        return ", ".join(parts)
+        of_all = f" of {self.asked:,}" if self.asked else ""
+        sent = "" if self.sent is None else f"sent {self.sent:,}{of_all}"
+        return ", ".join(part for part in (sent, self.answers()) if part)
 
 
 class View:
@@ -164,8 +165,8 @@ class View:
         told = self._numbers.hear(line)
         if not self._shown or (told and self._live):
             return
-        lag = f" ({self._numbers})" if told and self._numbers.answered is not None else ""
-        sys.stderr.write(f"    {line}{lag}\n")
+        known = f", {self._numbers.answers()}" if told and self._numbers.answers() else ""
+        sys.stderr.write(f"    {line}{known}\n")
 
     def _say(self) -> None:
         if self._step != self._said:
