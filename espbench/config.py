@@ -24,7 +24,7 @@ from espbench.errors import ConfigError
 PREFIX = "ESPBENCH_"
 DEFAULT_FILE = Path("espbench.yml")
 # Not configuration: how a run speaks to the commands it starts.
-INTERNAL_VARIABLES = frozenset({"ESPBENCH_DIE_WITH_PARENT"})
+INTERNAL_VARIABLES = frozenset({"ESPBENCH_RUN_PROCESS", "ESPBENCH_STEP_LOG"})
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")]
 # Of an embedded server; 0 takes any free one.

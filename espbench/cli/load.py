@@ -35,6 +35,10 @@ def load(
             "--start-ms", min=0, help="Announced start of the run in epoch ms (default: now)."
         ),
     ] = None,
+    start_in: Annotated[
+        float | None,
+        typer.Option("--start-in", min=0, help="The same, in so many seconds from now."),
+    ] = None,
     duration: options.Duration = None,
     force: Annotated[
         bool, typer.Option("--force", help="Load again even if this data set is loaded.")
@@ -78,7 +82,7 @@ def load(
         from schema.reset import reset as reset_tables
     except ModuleNotFoundError as error:
         raise MissingExtra(str(error.name), "databases") from error
-    start = now_ms() if start_ms is None else start_ms
+    start = now_ms() + round(1_000 * (start_in or 0)) if start_ms is None else start_ms
     seconds = settings.load.duration
     with open_database(database_address(settings)) as database:
         if reset:
