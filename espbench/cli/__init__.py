@@ -21,6 +21,7 @@ from espbench.cli.doctor import doctor
 from espbench.cli.down import down
 from espbench.cli.load import load
 from espbench.cli.query import query
+from espbench.cli.report import report
 from espbench.cli.run import run
 from espbench.cli.send import send
 from espbench.cli.status import status
@@ -75,6 +76,7 @@ for command in (
     capture,
     config,
     validate,
+    report,
 ):
     app.command()(command)
 app.add_typer(topics)
