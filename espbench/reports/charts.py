@@ -164,7 +164,7 @@ def batches_chart(found: Batches, engine: str | None, trigger_ms: float | None) 
             "tone": 1,
         }
     ]
-    return _chart("batches", "Spark's batches", text, unit="ms", scale="log", series=series)
+    return _chart("batches", "Spark's batches", text, unit="ms", series=series)
 
 
 def usage_charts(found: list[Usage], cores: float | None) -> list[Chart]:
@@ -200,4 +200,5 @@ def published_chart(rows: list[dict[str, Any]], query: str, ours: float | None, 
         for row in rows
         if row["query"] == query
     ]
-    return _chart("published", query, "", kind="strip", unit="ms", scale="log", series=strips)
+    text = "The 90th percentile over all answers, of this run and as published; lower is better."
+    return _chart("published", query, text, kind="strip", unit="ms", scale="log", series=strips)

@@ -104,7 +104,7 @@ def _charts(
     sender = files.document(f"logs/{name}-sender.json")
     report = files.document(f"logs/{name}-query.json")
     latencies, start_ms = read_latencies(files, name, number(at(sender, "start_ms")))
-    lag = read_lag(files, name, start_ms) if start_ms else None
+    lag = read_lag(files, name, start_ms)
     lateness = read_lateness(files, name, start_ms) if start_ms else None
     batches = read_batches(files, name, start_ms) if start_ms else None
     duration_s = number(at(run, "config", "load", "duration")) or 0.0

@@ -85,7 +85,7 @@ def _load(run: dict[str, Any]) -> Rows:
     config = at(run, "config")
     downtimes = at(config, "data", "downtimes")
     return [
-        _row("rate", f"{show(at(config, 'load', 'rate'), 0)} records/s a stream"),
+        _row("rate", f"{show(at(config, 'load', 'rate'), 0)} records/s per stream"),
         _row("duration", f"{show(at(config, 'load', 'duration'), 0)} s"),
         _row("warm-up", f"{show(at(config, 'load', 'warmup'), 0)} s, reported with and without"),
         _row("seed", at(run, "seed")),

@@ -18,8 +18,8 @@ def markdown(report: dict[str, Any]) -> str:
         escaped(verdict["text"]),
         "",
         (
-            f"Run {escaped(report['run_id'])}: {show(load.get('rate'), 0)} records/s a stream for "
-            f"{show(load.get('duration'), 0)} s, {escaped(machine.get('cores'))} cores of "
+            f"Run {escaped(report['run_id'])}: {show(load.get('rate'), 0)} records/s per stream "
+            f"for {show(load.get('duration'), 0)} s, {escaped(machine.get('cores'))} cores of "
             f"{escaped(machine.get('processor'))}. Latency in ms after warm-up."
         ),
         "",

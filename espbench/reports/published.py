@@ -8,9 +8,9 @@ from typing import Any
 SOURCE = "Hesse et al., ESPBench, 2021"
 # What is known of how they came about; nothing is added to it.
 CONDITIONS = (
-    "Five-minute runs, three of each, of queries written with Apache Beam, on several servers of "
-    "2020 that the published files do not describe. Beam's layer, the data and the place where a "
-    "query's time is taken differ from ours: read orders of magnitude, not ratios."
+    "Five-minute runs of January 2020, three of each, of queries written with Apache Beam; the "
+    "published files do not name the hardware. Hardware, length, Beam's layer and the data differ "
+    "from ours: read orders of magnitude, not ratios."
 )
 
 

@@ -62,7 +62,9 @@ class Files:
             return None
 
     def _note(self, name: str, reason: object) -> None:
-        self.problems.append(f"{name} cannot be read: {' '.join(str(reason).split())[:200]}")
+        text = f"{name} cannot be read: {' '.join(str(reason).split())[:200]}"
+        if text not in self.problems:
+            self.problems.append(text)
 
 
 def at(document: Any, *path: str | int) -> Any:

@@ -59,7 +59,7 @@ def _load(verdict: dict[str, Any]) -> Check:
     load = at(verdict, "load") or {}
     asked, achieved = show(load.get("asked_rate"), 0), show(load.get("achieved_rate"), 1)
     late = show(at(load, "lateness_ms", "p99"))
-    text = f"{achieved} of {asked} records/s a stream; 99 % were stamped within {late} ms of due"
+    text = f"{achieved} of {asked} records/s per stream; 99 % were stamped within {late} ms of due"
     text += _because(load.get("reasons"))
     valid = load.get("valid")
     if valid is None:

@@ -114,4 +114,4 @@ def span(time_s: Floats) -> tuple[float, float]:
 
 def power_above(value: float) -> float:
     """The power of ten above a value, at least ten."""
-    return float(10 ** np.ceil(np.log10(min(max(value, 10.0), MOST_MS) * 1.000001)))
+    return float(10 ** np.ceil(np.log10(min(max(value, 5.0), MOST_MS) * 1.000001)))

@@ -32,7 +32,7 @@ class Latencies:
 
 
 def read_latencies(files: Files, query: str, start_ms: float | None) -> tuple[Latencies, float]:
-    """All latencies of a query, and the start that their times count from."""
+    """All latencies of a query, and the start that their times count from (0: not known)."""
     columns = ("in_ms", "latency_ms", "end_to_end_ms", "after_warmup")
     table = files.table(f"latencies-{query}.parquet", columns)
     if table is None or not len(table):
@@ -54,11 +54,12 @@ class LagSeries:
 
 
 def read_lag(files: Files, query: str, start_ms: float) -> LagSeries | None:
-    """The lag of a query."""
+    """The lag of a query; without a known start, time counts from the first sample."""
     table = files.table(f"lag-{query}.parquet", ("time_ms", "lag", "given"))
     if table is None or not len(table):
         return None
-    time_s = (floats(table, "time_ms") - start_ms) / 1_000
+    time_ms = floats(table, "time_ms")
+    time_s = (time_ms - (start_ms or time_ms[0])) / 1_000
     return LagSeries(time_s, floats(table, "lag"), floats(table, "given"))
 
 

@@ -88,7 +88,7 @@ function scales(chart, group, width, height) {
   const most = seen(chart, from, to);
   const log = chart.scale === "log";
   const top = log ? 10 ** Math.max(1, Math.ceil(Math.log10(Math.max(most, 1) * 1.05) * 4) / 4) : Math.max(most * 1.08, 1);
-  const area = { left: 50, right: width - 12, top: 12, bottom: height - 24 };
+  const area = { left: 50, right: width - 12, top: 28, bottom: height - 24 };
   const x = (value) => {
     const share = odds ? Math.log(value) / Math.log(to) : (value - from) / (to - from);
     return area.left + share * (area.right - area.left);
@@ -121,7 +121,7 @@ function axes(svg, chart, scale) {
     make("text", { x: round(x(value)), y: area.bottom + 17, "text-anchor": "middle" }, svg, odds ? percent(value) : `${format(value)} s`);
   }
   make("line", { class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom }, svg);
-  make("text", { x: area.left + 5, y: area.top + 13 }, svg, chart.unit);
+  make("text", { x: 0, y: 11 }, svg, chart.unit);
 }
 
 function path(series, scale) {
@@ -179,7 +179,7 @@ function drawSeries(svg, chart, scale, id) {
 function drawPlot(figure, chart, plot) {
   const group = figure.dataset.group;
   const width = Math.max(260, plot.clientWidth);
-  const height = chart.wide ? (width < 500 ? 230 : 300) : 210;
+  const height = chart.wide ? (width < 500 ? 240 : 310) : 220;
   const scale = scales(chart, group, width, height);
   const { area, x, y } = scale;
   const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": chart.title });
@@ -218,7 +218,7 @@ function drawStrip(figure, chart, plot) {
     make("line", { class: "grid", x1: round(x(value)), x2: round(x(value)), y1: 0, y2: height - 22 }, svg);
     if (x(value) < free) continue;
     free = x(value) + 52;
-    make("text", { x: round(x(value)), y: height - 6, "text-anchor": "middle" }, svg, value === 1 ? "≤ 1 ms" : duration(value));
+    make("text", { x: round(x(value)), y: height - 6, "text-anchor": "middle" }, svg, value === 1 ? "≤ 1 ms" : value < 1e3 ? `${value} ms` : `${format(value / 1e3)} s`);
   }
   chart.series.forEach((strip, at) => {
     const y = at * tall + (narrow ? 28 : tall / 2);
