@@ -15,6 +15,7 @@ import typer
 
 from espbench import __version__
 from espbench.cli.capture import capture
+from espbench.cli.compare import compare
 from espbench.cli.config import config
 from espbench.cli.datagen import datagen
 from espbench.cli.doctor import doctor
@@ -77,6 +78,7 @@ for command in (
     config,
     validate,
     report,
+    compare,
 ):
     app.command()(command)
 app.add_typer(topics)
