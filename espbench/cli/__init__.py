@@ -16,12 +16,14 @@ import typer
 from espbench import __version__
 from espbench.cli.background import background
 from espbench.cli.capture import capture
+from espbench.cli.compare import compare
 from espbench.cli.config import config
 from espbench.cli.datagen import datagen
 from espbench.cli.doctor import doctor
 from espbench.cli.down import down
 from espbench.cli.load import load
 from espbench.cli.query import query
+from espbench.cli.report import report
 from espbench.cli.run import run
 from espbench.cli.send import send
 from espbench.cli.status import status
@@ -77,6 +79,8 @@ for command in (
     capture,
     config,
     validate,
+    report,
+    compare,
 ):
     app.command()(command)
 app.add_typer(topics)
