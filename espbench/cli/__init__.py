@@ -20,6 +20,7 @@ from espbench.cli.datagen import datagen
 from espbench.cli.doctor import doctor
 from espbench.cli.down import down
 from espbench.cli.load import load
+from espbench.cli.monitor import monitor
 from espbench.cli.query import query
 from espbench.cli.run import run
 from espbench.cli.send import send
@@ -75,6 +76,7 @@ for command in (
     capture,
     config,
     validate,
+    monitor,
 ):
     app.command()(command)
 app.add_typer(topics)
