@@ -8,12 +8,10 @@ Elsewhere psutil answers, and what it cannot tell is None.
 import os
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
 LINUX = sys.platform.startswith("linux")
-_PROC = Path("/proc")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if LINUX else 1
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if LINUX else 1
 # Pid, and the start as the kernel counts it: pids are used again, the pair is not.
@@ -46,7 +44,7 @@ def table() -> dict[int, Process]:
 
 
 def _from_proc(pid: int) -> Process | None:
-    text = _read(_PROC / str(pid) / "stat")
+    text = _read(f"/proc/{pid}/stat")
     return parse_stat(text) if text else None
 
 
@@ -95,7 +93,7 @@ def arguments(pid: int) -> tuple[str, ...]:
 
 def shared_bytes(pid: int) -> int:
     """Resident memory that other processes may share; 0 where unknown."""
-    text = _read(_PROC / str(pid) / "statm") if LINUX else None
+    text = _read(f"/proc/{pid}/statm") if LINUX else None
     return int(text.split()[2]) * _PAGE_BYTES if text else 0
 
 
@@ -107,7 +105,7 @@ def disk_bytes(pid: int) -> tuple[int, int] | None:
         return None
     if counters is not None:
         return counters.read_bytes, counters.write_bytes
-    text = _read(_PROC / str(pid) / "io")
+    text = _read(f"/proc/{pid}/io")
     if not text:
         return None
     numbers = dict(line.split(b": ") for line in text.splitlines())
@@ -125,7 +123,7 @@ def switches(pid: int) -> dict[int, tuple[int, int]]:
     except OSError:
         return {}
     for thread in threads:
-        text = _read(_PROC / str(pid) / "task" / thread / "status")
+        text = _read(f"/proc/{pid}/task/{thread}/status")
         if text:
             _, _, counts = text.rpartition(b"\nvoluntary_ctxt_switches:")
             words = counts.split()
@@ -134,8 +132,8 @@ def switches(pid: int) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _read(path: Path) -> bytes | None:
-    # Not Path.read_bytes: its buffering costs as much as the reading.
+def _read(path: str) -> bytes | None:
+    # Neither pathlib nor buffers: they would cost as much as the reading.
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:

@@ -30,7 +30,7 @@ def render(rows: list[dict[str, Any]]) -> str:
         lines.append(f"# TYPE {name} gauge")
         for row in known:
             labels = ",".join(f'{label}="{_escape(row[label])}"' for label in _LABELS if row[label])
-            lines.append(f"{name}{{{labels}}} {row[metric]:g} {row['time_ms']}")
+            lines.append(f"{name}{{{labels}}} {row[metric]} {row['time_ms']}")
     return "\n".join(lines) + "\n" if lines else ""
 
 

@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from espbench.monitor import processes
@@ -11,6 +11,7 @@ from espbench.monitor.components import Finder
 from espbench.monitor.host import HostCounters, read_host
 from espbench.monitor.jvm import JvmCounters
 from espbench.monitor.processes import Key, Process
+from espbench.monitor.switches import Switches
 from espbench.timestamps import now_ms
 
 Row = dict[str, Any]
@@ -24,7 +25,6 @@ class Usage:
     parent: int
     cpu_s: float
     disk: tuple[int, int] | None = None
-    switches: dict[int, tuple[int, int]] = field(default_factory=dict)
     gc_ms: float | None = None
 
 
@@ -36,9 +36,6 @@ class Sums:
     read: float = 0.0
     written: float = 0.0
     knows_disk: bool = False
-    voluntary: int = 0
-    involuntary: int = 0
-    knows_switches: bool = False
     threads: int = 0
     private_bytes: int = 0
     shared_bytes: int = 0
@@ -57,6 +54,7 @@ class Sampler:
         self._host_before: HostCounters | None = None
         self._time_before = 0.0
         self._jvms: dict[Key, JvmCounters] = {}
+        self._switches = Switches()
 
     def sample(self) -> list[Row]:
         """The rows of this moment; none the first time."""
@@ -65,12 +63,16 @@ class Sampler:
         host = read_host(sum(process.threads for process in table.values()))
         components = self.finder.assign(table)
         usage = {process.key: self._read(process, components) for process in table.values()}
+        switches = self._switches.rates(moment, table, components)
         seconds = moment - self._time_before
         rows = []
         if self._host_before is not None and seconds > 0:
             rows.append(host.row(self._host_before, seconds))
             sums = self._compare(table, components, usage)
-            rows += [_row(name, one, seconds) for name, one in sorted(sums.items())]
+            rows += [
+                _row(name, one, seconds) | _switches(switches.get(name))
+                for name, one in sorted(sums.items())
+            ]
         self._before, self._host_before, self._time_before = usage, host, moment
         self._forget_jvms(usage)
         common = {"time_ms": wall_ms, "host": self.host, "query": self.query}
@@ -84,7 +86,6 @@ class Sampler:
         usage = Usage(process.parent, process.cpu_s)
         if process.pid in components:
             usage.disk = processes.disk_bytes(process.pid)
-            usage.switches = processes.switches(process.pid)
             jvm = self._jvm(process)
             usage.gc_ms = jvm.gc_ms() if jvm else None
         return usage
@@ -111,7 +112,7 @@ class Sampler:
             process = table[pid]
             _hold(sums[name], process, self._jvms.get(process.key))
             # One that was not there a sample ago has used all of it since.
-            before = self._before.get(process.key) or Usage(process.parent, 0.0, (0, 0), {}, 0.0)
+            before = self._before.get(process.key) or Usage(process.parent, 0.0, (0, 0), 0.0)
             _add(sums[name], usage[process.key], before)
         for key, gone in self._before.items():
             # Who waited for a child gets all of its use at once; most of it was counted before.
@@ -137,12 +138,6 @@ def _add(sums: Sums, now: Usage, before: Usage) -> None:
         read, written = before.disk or now.disk
         sums.read += now.disk[0] - read
         sums.written += now.disk[1] - written
-    found_late = before.disk is None and not before.switches
-    for thread, (voluntary, involuntary) in now.switches.items():
-        sums.knows_switches = True
-        known = before.switches.get(thread, (voluntary, involuntary) if found_late else (0, 0))
-        sums.voluntary += voluntary - known[0]
-        sums.involuntary += involuntary - known[1]
     if now.gc_ms is not None:
         mark = now.gc_ms if before.gc_ms is None else before.gc_ms
         sums.gc_ms = (sums.gc_ms or 0.0) + now.gc_ms - mark
@@ -158,7 +153,6 @@ def _take_back(sums: Sums, gone: Usage) -> None:
 def _row(name: str, sums: Sums, seconds: float) -> Row:
     # Below nothing it gets only where nobody waited for a child that ended.
     disk = (max(0.0, sums.read) / seconds, max(0.0, sums.written) / seconds)
-    switches = (sums.voluntary / seconds, sums.involuntary / seconds)
     return {
         "component": name,
         "cpu_percent": 100 * max(0.0, sums.cpu_s) / seconds,
@@ -166,9 +160,17 @@ def _row(name: str, sums: Sums, seconds: float) -> Row:
         "read_bytes": disk[0] if sums.knows_disk else None,
         "written_bytes": disk[1] if sums.knows_disk else None,
         "threads": sums.threads,
-        "voluntary_switches": switches[0] if sums.knows_switches else None,
-        "involuntary_switches": switches[1] if sums.knows_switches else None,
-        "context_switches": sum(switches) if sums.knows_switches else None,
         "gc_ms": None if sums.gc_ms is None else sums.gc_ms / seconds,
         "heap_bytes": sums.heap_bytes,
+    }
+
+
+def _switches(rates: tuple[float, float] | None) -> Row:
+    if rates is None:
+        return {}
+    voluntary, involuntary = rates
+    return {
+        "voluntary_switches": voluntary,
+        "involuntary_switches": involuntary,
+        "context_switches": voluntary + involuntary,
     }

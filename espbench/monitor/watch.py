@@ -59,7 +59,7 @@ def watch(
     samples, beat, over = 0, 0, False
     sampler.sample()
     while not over:
-        beat = max(beat + 1, int((time.monotonic() - begin) / interval_s))
+        beat = max(beat, int((time.monotonic() - begin) / interval_s)) + 1
         stopped = pause(begin + beat * interval_s - time.monotonic())
         passed = time.monotonic() - begin
         over = (
