@@ -21,11 +21,14 @@ from espbench.cli.config import config
 from espbench.cli.datagen import datagen
 from espbench.cli.doctor import doctor
 from espbench.cli.down import down
+from espbench.cli.list import list_runs
 from espbench.cli.load import load
+from espbench.cli.monitor import monitor
 from espbench.cli.query import query
 from espbench.cli.report import report
 from espbench.cli.run import run
 from espbench.cli.send import send
+from espbench.cli.show import show
 from espbench.cli.status import status
 from espbench.cli.topics import topics
 from espbench.cli.up import up
@@ -81,8 +84,11 @@ for command in (
     validate,
     report,
     compare,
+    monitor,
+    show,
 ):
     app.command()(command)
+app.command("list")(list_runs)
 app.add_typer(topics)
 app.add_typer(background)
 

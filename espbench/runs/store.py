@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from espbench.names import Query, find_query, run_of, sink_topic
 from espbench.paths import make_dir, write_atomically
 
 FORMAT = "espbench-run/1"
+_RUN_ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{4}")
 # The columns of the 2021 result files, in their order and with their names; ours follow.
 COLUMNS_2021 = (
     "sendingInterval",
@@ -42,13 +45,21 @@ OWN_COLUMNS = (
     "sustainability",
 )
 
+# What a finished run never changes; reports may be made anew, logs are nobody's result.
+_RESULTS = ("run.json", "config.yml", "summary.csv", "verdict-*.json", "*.parquet", "capture/**/*")
+
 
 class RunDir:
-    """The directory of one run. `document` is what stands in run.json."""
+    """The directory of one run. `document` is what stands in run.json.
 
-    def __init__(self, root: Path, document: dict[str, Any]) -> None:
+    A run that is written as finished is sealed: nothing saves it again unless it says so, and its
+    results become read-only. One that failed or was interrupted stays open, to be resumed.
+    """
+
+    def __init__(self, root: Path, document: dict[str, Any], *, sealed: bool = False) -> None:
         self.root = root
         self.document = document
+        self.sealed = sealed
 
     @classmethod
     def create(cls, results_dir: Path, run_id: str, document: dict[str, Any]) -> "RunDir":
@@ -75,11 +86,25 @@ class RunDir:
                 f"{path} has the format {document['format']!r}, not {FORMAT}",
                 "read it with the version of espbench that wrote it",
             )
-        return cls(root, document)
+        return cls(root, document, sealed=document.get("state") == "finished")
 
-    def save(self) -> None:
-        """Write run.json."""
+    def save(self, *, amend: bool = False) -> None:
+        """Write run.json; of a finished run only to `amend` it."""
+        if self.sealed and not amend:
+            raise UsageError(
+                f"the run {self.document['run_id']} is finished, and so never changed",
+                "make another one with `espbench run`",
+            )
         write_atomically(self.root / "run.json", json.dumps(self.document, indent=2) + "\n")
+        if self.document.get("state") == "finished":
+            self._seal()
+
+    def _seal(self) -> None:
+        self.sealed = True
+        for pattern in _RESULTS:
+            for path in self.root.glob(pattern):
+                if path.is_file() and not path.is_symlink():
+                    path.chmod(0o444)
 
     def note_step(self, step: str, query: Query | None, started: datetime, seconds: float) -> None:
         """Record how long a step took."""
@@ -118,8 +143,23 @@ class RunDir:
 
 def all_runs(results_dir: Path) -> list[RunDir]:
     """Every readable run of a store, the oldest first."""
+    found = []
+    for path in run_places(results_dir):
+        with suppress(UsageError):
+            found.append(RunDir.open(path))
+    return found
+
+
+def run_places(results_dir: Path) -> list[Path]:
+    """The directories that are runs, or were meant to be, the oldest first."""
     root = results_dir.expanduser().resolve()
-    return [RunDir.open(path.parent) for path in sorted(root.glob("*/run.json"))]
+    if not root.is_dir():
+        return []
+    return sorted(
+        path
+        for path in root.iterdir()
+        if path.is_dir() and ((path / "run.json").exists() or _RUN_ID.fullmatch(path.name))
+    )
 
 
 def find_run(results_dir: Path, name: str) -> RunDir:

@@ -1,0 +1,1 @@
+"""What each component and the host use, second by second, while a run goes on."""

@@ -1,0 +1,176 @@
+"""From counters to rates: one row per component and sample."""
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from espbench.monitor import processes
+from espbench.monitor.components import Finder
+from espbench.monitor.host import HostCounters, read_host
+from espbench.monitor.jvm import JvmCounters
+from espbench.monitor.processes import Key, Process
+from espbench.monitor.switches import Switches
+from espbench.timestamps import now_ms
+
+Row = dict[str, Any]
+_JAVA = "java"
+
+
+@dataclass(slots=True)
+class Usage:
+    """What one process has used so far; `disk` is None where we may not know."""
+
+    parent: int
+    cpu_s: float
+    disk: tuple[int, int] | None = None
+    gc_ms: float | None = None
+
+
+@dataclass(slots=True)
+class Sums:
+    """What one component used since the last sample, and what it holds now."""
+
+    cpu_s: float = 0.0
+    read: float = 0.0
+    written: float = 0.0
+    knows_disk: bool = False
+    threads: int = 0
+    private_bytes: int = 0
+    shared_bytes: int = 0
+    gc_ms: float | None = None
+    heap_bytes: int | None = None
+
+
+class Sampler:
+    """Takes samples; the first one only sets the marks from which rates are counted."""
+
+    def __init__(self, finder: Finder, host: str, query: str | None = None) -> None:
+        self.finder = finder
+        self.host = host
+        self.query = query
+        self._before: dict[Key, Usage] = {}
+        self._host_before: HostCounters | None = None
+        self._time_before = 0.0
+        self._jvms: dict[Key, JvmCounters] = {}
+        self._switches = Switches()
+
+    def sample(self) -> list[Row]:
+        """The rows of this moment; none the first time."""
+        moment, wall_ms = time.monotonic(), now_ms()
+        table = processes.table()
+        host = read_host(sum(process.threads for process in table.values()))
+        components = self.finder.assign(table)
+        usage = {process.key: self._read(process, components) for process in table.values()}
+        switches = self._switches.rates(moment, table, components)
+        seconds = moment - self._time_before
+        rows = []
+        if self._host_before is not None and seconds > 0:
+            rows.append(host.row(self._host_before, seconds))
+            sums = self._compare(table, components, usage)
+            rows += [
+                _row(name, one, seconds) | _switches(switches.get(name))
+                for name, one in sorted(sums.items())
+            ]
+        self._before, self._host_before, self._time_before = usage, host, moment
+        self._forget_jvms(usage)
+        common = {"time_ms": wall_ms, "host": self.host, "query": self.query}
+        return [common | row for row in rows]
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        self._forget_jvms({})
+
+    def _read(self, process: Process, components: Mapping[int, str]) -> Usage:
+        usage = Usage(process.parent, process.cpu_s)
+        if process.pid in components:
+            usage.disk = processes.disk_bytes(process.pid)
+            jvm = self._jvm(process)
+            usage.gc_ms = jvm.gc_ms() if jvm else None
+        return usage
+
+    def _jvm(self, process: Process) -> JvmCounters | None:
+        if process.name == _JAVA and process.key not in self._jvms:
+            counters = JvmCounters.of(process.pid)
+            if counters:
+                self._jvms[process.key] = counters
+        return self._jvms.get(process.key)
+
+    def _forget_jvms(self, living: Mapping[Key, Usage]) -> None:
+        for key in [key for key in self._jvms if key not in living]:
+            self._jvms.pop(key).close()
+
+    def _compare(
+        self,
+        table: Mapping[int, Process],
+        components: Mapping[int, str],
+        usage: Mapping[Key, Usage],
+    ) -> dict[str, Sums]:
+        sums: dict[str, Sums] = defaultdict(Sums)
+        for pid, name in components.items():
+            process = table[pid]
+            _hold(sums[name], process, self._jvms.get(process.key))
+            # One that was not there a sample ago has used all of it since.
+            before = self._before.get(process.key) or Usage(process.parent, 0.0, (0, 0), 0.0)
+            _add(sums[name], usage[process.key], before)
+        for key, gone in self._before.items():
+            # Who waited for a child gets all of its use at once; most of it was counted before.
+            if key not in usage and gone.parent in components:
+                _take_back(sums[components[gone.parent]], gone)
+        return sums
+
+
+def _hold(sums: Sums, process: Process, jvm: JvmCounters | None) -> None:
+    shared = min(processes.shared_bytes(process.pid), process.rss_bytes)
+    sums.threads += process.threads
+    sums.private_bytes += process.rss_bytes - shared
+    sums.shared_bytes = max(sums.shared_bytes, shared)
+    if jvm:
+        sums.heap_bytes = (sums.heap_bytes or 0) + jvm.heap_bytes()
+
+
+def _add(sums: Sums, now: Usage, before: Usage) -> None:
+    sums.cpu_s += now.cpu_s - before.cpu_s
+    if now.disk is not None:
+        sums.knows_disk = True
+        # Found only now, though it is older: its counters so far are the mark to count from.
+        read, written = before.disk or now.disk
+        sums.read += now.disk[0] - read
+        sums.written += now.disk[1] - written
+    if now.gc_ms is not None:
+        mark = now.gc_ms if before.gc_ms is None else before.gc_ms
+        sums.gc_ms = (sums.gc_ms or 0.0) + now.gc_ms - mark
+
+
+def _take_back(sums: Sums, gone: Usage) -> None:
+    sums.cpu_s -= gone.cpu_s
+    if gone.disk is not None:
+        sums.read -= gone.disk[0]
+        sums.written -= gone.disk[1]
+
+
+def _row(name: str, sums: Sums, seconds: float) -> Row:
+    # Below nothing it gets only where nobody waited for a child that ended.
+    disk = (max(0.0, sums.read) / seconds, max(0.0, sums.written) / seconds)
+    return {
+        "component": name,
+        "cpu_percent": 100 * max(0.0, sums.cpu_s) / seconds,
+        "rss_bytes": sums.private_bytes + sums.shared_bytes,
+        "read_bytes": disk[0] if sums.knows_disk else None,
+        "written_bytes": disk[1] if sums.knows_disk else None,
+        "threads": sums.threads,
+        "gc_ms": None if sums.gc_ms is None else sums.gc_ms / seconds,
+        "heap_bytes": sums.heap_bytes,
+    }
+
+
+def _switches(rates: tuple[float, float] | None) -> Row:
+    if rates is None:
+        return {}
+    voluntary, involuntary = rates
+    return {
+        "voluntary_switches": voluntary,
+        "involuntary_switches": involuntary,
+        "context_switches": voluntary + involuntary,
+    }
