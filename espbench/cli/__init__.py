@@ -16,6 +16,7 @@ import typer
 from espbench import __version__
 from espbench.cli.capture import capture
 from espbench.cli.config import config
+from espbench.cli.databases import databases
 from espbench.cli.datagen import datagen
 from espbench.cli.doctor import doctor
 from espbench.cli.down import down
@@ -75,6 +76,7 @@ for command in (
     capture,
     config,
     validate,
+    databases,
 ):
     app.command()(command)
 app.add_typer(topics)
