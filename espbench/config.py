@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -30,6 +30,21 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")]
 # Of an embedded server; 0 takes any free one.
 Port = Annotated[int, Field(ge=0, le=65_535)]
 Identifier = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
+
+
+def _spelled(value: Any) -> Any:
+    """A setting's value as a server reads it: YAML takes `off` for a truth value."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, int | float) else value
+
+
+# A database server's own settings, by their names there.
+ServerSettings = dict[
+    Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,99}$")],
+    Annotated[str, BeforeValidator(_spelled), Field(pattern=r"^[^\r\n\0]{0,1000}$")],
+]
+Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 
 class _Group(BaseModel):
@@ -57,6 +72,13 @@ class DatabaseSettings(_Group):
     password_file: Path | None = None
     schema_name: Identifier = "espbench"
     port: Port = 0
+    # Of the embedded server, read when it starts; they beat ours.
+    server_settings: ServerSettings = {}
+    # Of every session of ours, for servers that others run.
+    session_settings: ServerSettings = {}
+    isolation: Isolation | None = None
+    # How query 5 writes: a batch in one statement and one transaction, or each record by itself.
+    writes: Literal["bulk", "single"] = "bulk"
 
 
 class DataSettings(_Group):

@@ -32,8 +32,9 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema
 
 from espbench.errors import ServiceError
-from schema.contract import Database, ServerInfo, Stamped
+from schema.contract import Database, Observer, ServerInfo, Stamped, isolated
 from schema.given import read_given
+from schema.postgresql_observer import PostgreSQLObserver
 from schema.postgresql_stamps import Stamping
 from schema.tables import STAMPED
 
@@ -41,6 +42,7 @@ from schema.tables import STAMPED
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _CONNECT_TIMEOUT_S = 10
+_SESSION = {"TimeZone": "UTC", "client_encoding": "UTF8"}
 _LOCK_TIMEOUT = "30s"
 # Vacuuming is bound by one core of the server a table.
 _TABLES_AT_ONCE = 2
@@ -87,10 +89,15 @@ class PostgreSQL(Database):
         arguments = {
             "connect_timeout": str(_CONNECT_TIMEOUT_S),
             "application_name": "espbench",
-            "options": "-c TimeZone=UTC -c client_encoding=UTF8",
+            "options": " ".join(
+                f"-c {name}={_escaped(value)}"
+                for name, value in (*_SESSION.items(), *address.session)
+            ),
             **dict(address.options),
         }
-        return create_engine(url, connect_args=arguments, poolclass=NullPool)
+        return create_engine(
+            url, connect_args=arguments, poolclass=NullPool, **isolated(address.isolation)
+        )
 
     def explain(self, error: Exception) -> ServiceError:
         """What PostgreSQL's errors mean to a user of `espbench load`."""
@@ -261,6 +268,10 @@ class PostgreSQL(Database):
         committed = func.pg_xact_commit_timestamp(literal_column("xmin"))
         return func.timezone(literal_column("'UTC'"), committed)
 
+    def observer(self) -> Observer:
+        """Its system views."""
+        return PostgreSQLObserver(self)
+
     def server(self) -> ServerInfo:
         """Version and the settings that decide about durability."""
         with self.reading() as connection:
@@ -273,6 +284,11 @@ class PostgreSQL(Database):
             )
             found = {str(name): str(value) for name, value in rows}
         return ServerInfo("PostgreSQL", version, {n: found[n] for n in _SHOWN if n in found})
+
+
+def _escaped(value: str) -> str:
+    r"""A value among libpq's options, where a blank would end it."""
+    return value.replace("\\", "\\\\").replace(" ", "\\ ")
 
 
 def _copy(

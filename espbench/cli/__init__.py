@@ -18,6 +18,7 @@ from espbench.cli.background import background
 from espbench.cli.capture import capture
 from espbench.cli.compare import compare
 from espbench.cli.config import config
+from espbench.cli.databases import databases
 from espbench.cli.datagen import datagen
 from espbench.cli.doctor import doctor
 from espbench.cli.down import down
@@ -86,6 +87,7 @@ for command in (
     compare,
     monitor,
     show,
+    databases,
 ):
     app.command()(command)
 app.command("list")(list_runs)
