@@ -42,7 +42,7 @@ def _spelled(value: Any) -> Any:
 # A database server's own settings, by their names there.
 ServerSettings = dict[
     Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,99}$")],
-    Annotated[str, BeforeValidator(_spelled), Field(pattern=r"^[^\r\n\0]{0,1000}$")],
+    Annotated[str, BeforeValidator(_spelled), Field(pattern=r"^[^\r\n\x00]{0,1000}$")],
 ]
 Isolation = Literal["read committed", "repeatable read", "serializable"]
 

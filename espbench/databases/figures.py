@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of a profile. `path` leads to it in the document; `more` says whether more is good.
+    """One figure of a profile. `path` leads to it in the document, `more`: whether more is good.
 
     `divisor` turns the stored unit into the shown one.
     """
