@@ -27,6 +27,18 @@ def run(
     out: Annotated[
         Path | None, typer.Option("--out", help="Where results go (default: results).")
     ] = None,
+    matrix: Annotated[
+        Path | None,
+        typer.Option("--matrix", help="Run all cells of this file (docs/matrix.md); one table."),
+    ] = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="The experiment of 2021: 5 queries, 2 rates, 3 x 300 s each."),
+    ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option("--resume", help="Go on with this matrix: its id, or last."),
+    ] = None,
     config: options.ConfigFile = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -43,25 +55,26 @@ def run(
     from espbench.runs.table import print_results, reasons
     from espbench.timestamps import new_run_id
 
-    settings = context.begin(
-        config,
-        quiet=quiet,
-        verbose=verbose,
-        options={
-            "queries": queries,
-            "load.rate": rate,
-            "load.duration": duration,
-            "load.warmup": warmup,
-            "data.scale": scale,
-            "data.seed": seed,
-            "kafka.partitions": partitions,
-            "spark.engine": engine,
-            "spark.master": master,
-            "kafka.bootstrap_servers": bootstrap_servers,
-            "database.url": db,
-            "results_dir": out,
-        },
-    )
+    given = {
+        "queries": queries,
+        "load.rate": rate,
+        "load.duration": duration,
+        "load.warmup": warmup,
+        "data.scale": scale,
+        "data.seed": seed,
+        "kafka.partitions": partitions,
+        "spark.engine": engine,
+        "spark.master": master,
+        "kafka.bootstrap_servers": bootstrap_servers,
+        "database.url": db,
+        "results_dir": out,
+    }
+    if matrix or full or resume:
+        from espbench.cli.matrix import run_matrix
+
+        run_matrix(*(matrix, full, resume, config, given), json=json, quiet=quiet, verbose=verbose)
+        return
+    settings = context.begin(config, quiet=quiet, verbose=verbose, options=given)
     chosen = parse_queries(settings.queries)
     seconds, size = estimate(settings, chosen)
     run_id = new_run_id()
