@@ -97,6 +97,8 @@ class LoadSettings(_Group):
     rate: Annotated[float, Field(gt=0)] = 1_000.0
     duration: Annotated[float, Field(gt=0)] = 40.0
     warmup: Annotated[float, Field(ge=0)] = 10.0
+    # As `espbench send --profile` takes it: NAME[:KEY=VALUE,…].
+    profile: str = "constant"
 
 
 class SparkSettings(_Group):

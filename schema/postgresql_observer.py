@@ -43,8 +43,8 @@ class PostgreSQLObserver(Observer):
     def log_bytes(self) -> int:
         """The position in the write-ahead log."""
         with self._database.reading() as connection:
-            position = func.pg_wal_lsn_diff(func.pg_current_wal_lsn(), "0/0")
-            return int(connection.scalar(select(position)) or 0)
+            position = text("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')")
+            return int(connection.scalar(position) or 0)
 
     def plans(self, lines: bytes) -> list[Plan]:
         """EXPLAIN, without carrying anything out."""

@@ -35,7 +35,7 @@ def run(
         typer.Option(
             "--resume",
             metavar="RUN",
-            help="Go on with a run that failed or was interrupted, with its own configuration.",
+            help="Go on with a run or a matrix that failed or was interrupted, as it was begun.",
         ),
     ] = None,
     from_step: Annotated[
@@ -62,6 +62,14 @@ def run(
         bool,
         typer.Option("--prepare", help="Only make the run's directory, for ansible-playbook."),
     ] = False,
+    matrix: Annotated[
+        Path | None,
+        typer.Option("--matrix", help="Run all cells of this file (docs/matrix.md); one table."),
+    ] = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="The experiment of 2021: 5 queries, 2 rates, 3 x 300 s each."),
+    ] = False,
     config: options.ConfigFile = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -79,25 +87,26 @@ def run(
     from espbench.runs.store import find_run
     from espbench.timestamps import new_run_id
 
-    settings = context.begin(
-        config,
-        quiet=quiet,
-        verbose=verbose,
-        options={
-            "queries": queries,
-            "load.rate": rate,
-            "load.duration": duration,
-            "load.warmup": warmup,
-            "data.scale": scale,
-            "data.seed": seed,
-            "kafka.partitions": partitions,
-            "spark.engine": engine,
-            "spark.master": master,
-            "kafka.bootstrap_servers": bootstrap_servers,
-            "database.url": db,
-            "results_dir": out,
-        },
-    )
+    given = {
+        "queries": queries,
+        "load.rate": rate,
+        "load.duration": duration,
+        "load.warmup": warmup,
+        "data.scale": scale,
+        "data.seed": seed,
+        "kafka.partitions": partitions,
+        "spark.engine": engine,
+        "spark.master": master,
+        "kafka.bootstrap_servers": bootstrap_servers,
+        "database.url": db,
+        "results_dir": out,
+    }
+    if matrix or full or (resume or "").startswith("matrix-"):
+        from espbench.cli.matrix import run_matrix
+
+        run_matrix(*(matrix, full, resume, config, given), json=json, quiet=quiet, verbose=verbose)
+        return
+    settings = context.begin(config, quiet=quiet, verbose=verbose, options=given)
     every_step = (*RUN_STEPS, *QUERY_STEPS)
     wishes = Wishes(
         keep=chosen(keep, KEEPABLE, "part that can be kept"),

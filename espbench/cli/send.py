@@ -41,8 +41,9 @@ def send(
         typer.Option(
             "--profile",
             metavar="[N=]NAME[:KEY=VALUE,…]",
-            help="Load profile: constant (default), increasing, decreasing, cosine, random-walk, "
-            "steps, burst-at-start, periodic-bursts, csv. N=… for one stream only.",
+            help="Load profile (default: load.profile, else constant): constant, increasing, "
+            "decreasing, cosine, random-walk, steps, burst-at-start, periodic-bursts, csv. "
+            "N=… for one stream only.",
         ),
     ] = None,
     duration: options.Duration = None,
@@ -269,7 +270,7 @@ def _streams(
 
     requests = []
     for number, file in sorted(files.items()):
-        text = profiles.get(number, profiles.get(None, "constant"))
+        text = profiles.get(number, profiles.get(None, settings.load.profile))
         rate = rates.get(number, settings.load.rate)
         requests.append(
             StreamRequest(

@@ -12,8 +12,10 @@ from pydantic import SecretStr
 
 from espbench.config import Settings
 from espbench.errors import EspbenchError, ExitCode, Interrupted, UsageError, worst
+from espbench.monitor.store import merge_system
 from espbench.names import Query, find_query
 from espbench.paths import StateDir, locked, make_dir
+from espbench.reports.write import write_reports
 from espbench.runs.ansible import without_settings
 from espbench.runs.drive import Driver, adopt_verdict
 from espbench.runs.machine import machine, versions
@@ -141,12 +143,15 @@ def _drive(
     run_dir.document["queries"].sort(key=lambda verdict: find_query(verdict["query"]).number)
     judged = {verdict["query"] for verdict in run_dir.document["queries"]}
     whole = all(each.query.name in judged for each in work)
-    _mark(run_dir, "finished" if whole else "prepared")
     run_dir.write_summary()
+    _mark(run_dir, "finished" if whole else "prepared")
+    write_reports(run_dir)
     return run_dir, exit_code(run_dir.document["queries"])
 
 
 def _mark(run_dir: RunDir, state: str, error: BaseException | None = None) -> None:
+    if state != "running":
+        merge_system(run_dir.root)
     run_dir.document["state"] = state
     run_dir.document["ended"] = None if state == "running" else datetime.now(UTC).isoformat()
     if error is not None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -112,7 +113,9 @@ def test_a_young_process_is_asked_again_for_its_command_line(
 ) -> None:
     current = {12: "python -m espbench run"}
     lines(monkeypatch, current)
-    now = processes.table()[os.getpid()].started
+    with subprocess.Popen(["sleep", "60"]) as fresh:
+        now = processes.table()[fresh.pid].started
+        fresh.kill()
     finder = Finder({}, everything=True)
     young, old = table(process(12, 1, started=now)), table(process(12, 1, started=0.0))
     assert finder.assign(young) == {12: "run"}

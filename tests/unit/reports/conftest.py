@@ -60,7 +60,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         for query in queries:
             run.document["queries"].append(_query(run, query, rng, slower))
         run.document |= changes
-        run.save()
+        run.save(amend=True)
         return run
 
     return make
