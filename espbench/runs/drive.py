@@ -113,11 +113,15 @@ class Driver:
                 self.view.follow()
                 if time.monotonic() > deadline:
                     LOGGER.warning("Ansible did not clean up within %.0f s", WIND_DOWN_S)
-                    playbook.kill()
+                    self._kill(playbook)
         except BaseException:
             # Stopped again: no more patience.
-            playbook.kill()
+            self._kill(playbook)
             raise
+
+    def _kill(self, playbook: Playbook) -> None:
+        playbook.kill()
+        end_everything(self.mark)
 
     def _take_events(self, playbook: Playbook, reader: Reader, use: Callable[[News], None]) -> None:
         for event in playbook.events():
@@ -182,7 +186,7 @@ class Driver:
         playbook = self._playbook("cleanup", ["--tags", "cleanup"])
         playbook.start()
         if playbook.alive(WIND_DOWN_S):
-            playbook.kill()
+            self._kill(playbook)
         if started_file(self.run_dir).exists() and "services" not in self.wishes.keep:
             names = started_file(self.run_dir).read_text(encoding="utf-8").split()
             for service in services.select(self.settings, names) if names else []:
