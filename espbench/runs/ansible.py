@@ -19,6 +19,8 @@ from espbench.errors import MissingExtra
 from espbench.paths import make_dir
 from espbench.runs import ansible_process
 
+_LAST_EVENTS_S = 5.0
+
 
 class Playbook:
     """One call of `ansible-playbook`.
@@ -84,10 +86,12 @@ class Playbook:
         """Whether it still goes on, after waiting so long for its end."""
         if self._process is None or self._reader is None:
             return False
-        self._reader.join(wait_s)
-        if self._reader.is_alive():
+        # Not by joining the thread: an interrupted join takes it for ended.
+        try:
+            self._process.wait(wait_s)
+        except subprocess.TimeoutExpired:
             return True
-        self._process.wait()
+        self._reader.join(_LAST_EVENTS_S)
         if self._process.stdout:
             self._process.stdout.close()
         shutil.rmtree(self._private, ignore_errors=True)

@@ -75,8 +75,8 @@ class Driver:
         if self.wishes.skip:
             options += ["--skip-tags", ",".join(self.wishes.skip)]
         playbook = self._playbook("run", options)
-        playbook.start()
         try:
+            playbook.start()
             self._follow(playbook)
         except BaseException:
             self._wind_down(playbook)
@@ -167,9 +167,6 @@ class Driver:
                 for each in json.loads(ended.stdout)["services"]
             ]
             self.run_dir.save()
-            for each in json.loads(ended.stdout)["services"]:
-                word = "started" if each["started"] else "is running"
-                LOGGER.info("%s %s: %s", each["name"], word, each["address"])
         elif name == "drain" and not json.loads(ended.stdout)["ended"]:
             LOGGER.warning(
                 "%s had not answered for all input when its time was over", ended.step.query
