@@ -101,7 +101,7 @@ def run(
         "database.url": db,
         "results_dir": out,
     }
-    if matrix or full or (resume or "").startswith("matrix-"):
+    if matrix or full:
         from espbench.cli.matrix import run_matrix
 
         run_matrix(*(matrix, full, resume, config, given), json=json, quiet=quiet, verbose=verbose)

@@ -75,8 +75,8 @@ class Driver:
         if self.wishes.skip:
             options += ["--skip-tags", ",".join(self.wishes.skip)]
         playbook = self._playbook("run", options)
-        playbook.start()
         try:
+            playbook.start()
             self._follow(playbook)
         except BaseException:
             self._wind_down(playbook)
@@ -113,11 +113,15 @@ class Driver:
                 self.view.follow()
                 if time.monotonic() > deadline:
                     LOGGER.warning("Ansible did not clean up within %.0f s", WIND_DOWN_S)
-                    playbook.kill()
+                    self._kill(playbook)
         except BaseException:
             # Stopped again: no more patience.
-            playbook.kill()
+            self._kill(playbook)
             raise
+
+    def _kill(self, playbook: Playbook) -> None:
+        playbook.kill()
+        end_everything(self.mark)
 
     def _take_events(self, playbook: Playbook, reader: Reader, use: Callable[[News], None]) -> None:
         for event in playbook.events():
@@ -163,9 +167,6 @@ class Driver:
                 for each in json.loads(ended.stdout)["services"]
             ]
             self.run_dir.save()
-            for each in json.loads(ended.stdout)["services"]:
-                word = "started" if each["started"] else "is running"
-                LOGGER.info("%s %s: %s", each["name"], word, each["address"])
         elif name == "drain" and not json.loads(ended.stdout)["ended"]:
             LOGGER.warning(
                 "%s had not answered for all input when its time was over", ended.step.query
@@ -182,7 +183,7 @@ class Driver:
         playbook = self._playbook("cleanup", ["--tags", "cleanup"])
         playbook.start()
         if playbook.alive(WIND_DOWN_S):
-            playbook.kill()
+            self._kill(playbook)
         if started_file(self.run_dir).exists() and "services" not in self.wishes.keep:
             names = started_file(self.run_dir).read_text(encoding="utf-8").split()
             for service in services.select(self.settings, names) if names else []:

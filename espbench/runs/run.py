@@ -16,7 +16,6 @@ from espbench.monitor.store import merge_system
 from espbench.names import Query, find_query
 from espbench.paths import StateDir, locked, make_dir
 from espbench.reports.write import write_reports
-from espbench.runs.ansible import without_settings
 from espbench.runs.drive import Driver, adopt_verdict
 from espbench.runs.machine import machine, versions
 from espbench.runs.plan import Wishes, Work, clear, topics_file, write_config, write_plan
@@ -133,7 +132,6 @@ def _drive(
             with (
                 View(run_dir.root / "logs", quiet=quiet) as view,
                 secret_file(_password(settings)) as password_file,
-                without_settings(),
             ):
                 Driver(settings, run_dir, wishes, view, password_file).run()
     except BaseException as error:

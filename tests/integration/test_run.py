@@ -272,6 +272,7 @@ def interrupted(place: Place, finished: dict[str, Any]) -> dict[str, Any]:
     _, err = child.communicate(timeout=DEADLINE_S)
     assert child.returncode == 130, err
     wait_for(lambda: place.processes() == [], "every process to be gone")
+    assert place.runs()[-1]["queries"] == []
     return place.runs()[-1]
 
 
