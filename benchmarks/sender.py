@@ -9,32 +9,22 @@ others: with more than a few percent of it, lateness is the host's.
 """
 
 import argparse
-import json
 import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
+from broker import broker, say, send, topics, write_sensor_rows
 
-from datagen import sensors
-from datagen.parameters import Parameters
-from espbench import services
-from espbench.config import Settings, load_settings
+from espbench.config import Settings
 from espbench.kafka.admin import KafkaAdmin
 from espbench.services import jars
 from espbench.services.endpoints import bootstrap_servers
 from espbench.services.java import find_java
 
-ROOT = Path(__file__).parents[1]
-ROWS = 100_003
 ACKS, BATCH_BYTES, LINGER_MS = "1", 1_000_000, 5
 PUNCTUAL_RATES = (1_000, 10_000, 100_000)
 
@@ -56,51 +46,6 @@ def main() -> None:
             punctual(file, given.rounds, given.seconds)
         if given.memory_minutes:
             memory(file, given.memory_minutes)
-
-
-@contextmanager
-def broker() -> Iterator[tuple[Settings, Path]]:
-    """A broker of our own; the jars are the checkout's."""
-    with tempfile.TemporaryDirectory(prefix="espbench-sender-") as name:
-        work = Path(name)
-        (ROOT / ".espbench" / "jars").mkdir(parents=True, exist_ok=True)
-        (work / "jars").symlink_to(ROOT / ".espbench" / "jars")
-        os.environ["ESPBENCH_STATE_DIR"] = str(work)
-        settings = load_settings(None, {"state_dir": work})
-        (kafka,) = services.select(settings, ["kafka"])
-        try:
-            kafka.start()
-            yield settings, work
-        finally:
-            kafka.stop()
-
-
-@contextmanager
-def topics(partitions: int = 1) -> Iterator[str]:
-    """Topics of a run, deleted afterwards; yields the run's name."""
-    run = f"b{uuid.uuid4().hex[:8]}"
-    arguments = ["--run", run, "--quiet"]
-    espbench("topics", "create", *arguments, "--queries", "q3", "--partitions", str(partitions))
-    try:
-        yield run
-    finally:
-        espbench("topics", "delete", *arguments)
-
-
-def espbench(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Run a command of ours."""
-    command = [sys.executable, "-m", "espbench", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def send(file: Path, *options: str, partitions: int = 1) -> dict[str, Any]:
-    """Send into fresh topics; the report."""
-    with topics(partitions) as run:
-        sent = espbench("send", "--run", run, "--stream", f"1={file}", "--json", *options)
-        if not sent.stdout:
-            raise SystemExit(sent.stderr)
-        report: dict[str, Any] = json.loads(sent.stdout)
-        return report
 
 
 def flat_out(settings: Settings, file: Path, rounds: int, records: int) -> None:
@@ -197,20 +142,9 @@ def memory(file: Path, minutes: float) -> None:
     say(f"  lowest {min(samples):.1f}, highest {max(samples):.1f}")
 
 
-def write_sensor_rows(path: Path) -> None:
-    """A generated sensor file; its rows with id and time are about 205 bytes."""
-    blocks = range(sensors.blocks(ROWS))
-    path.write_bytes(b"".join(sensors.render(Parameters(), 1, each, ROWS)[0] for each in blocks))
-
-
 def told(met: bool) -> str:
     """Yes or no."""
     return "met" if met else "missed"
-
-
-def say(line: str) -> None:
-    """Print at once."""
-    print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -24,12 +24,27 @@ from espbench.errors import ConfigError
 PREFIX = "ESPBENCH_"
 DEFAULT_FILE = Path("espbench.yml")
 # Not configuration: how a run speaks to the commands it starts.
-INTERNAL_VARIABLES = frozenset({"ESPBENCH_DIE_WITH_PARENT"})
+INTERNAL_VARIABLES = frozenset({"ESPBENCH_RUN_PROCESS", "ESPBENCH_STEP_LOG"})
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")]
 # Of an embedded server; 0 takes any free one.
 Port = Annotated[int, Field(ge=0, le=65_535)]
 Identifier = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
+
+
+def _spelled(value: Any) -> Any:
+    """A setting's value as a server reads it: YAML takes `off` for a truth value."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if isinstance(value, int | float) else value
+
+
+# A database server's own settings, by their names there.
+ServerSettings = dict[
+    Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,99}$")],
+    Annotated[str, BeforeValidator(_spelled), Field(pattern=r"^[^\r\n\x00]{0,1000}$")],
+]
+Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 
 class _Group(BaseModel):
@@ -57,6 +72,13 @@ class DatabaseSettings(_Group):
     password_file: Path | None = None
     schema_name: Identifier = "espbench"
     port: Port = 0
+    # Of the embedded server, read when it starts; they beat ours.
+    server_settings: ServerSettings = {}
+    # Of every session of ours, for servers that others run.
+    session_settings: ServerSettings = {}
+    isolation: Isolation | None = None
+    # How query 5 writes: a batch in one statement and one transaction, or each record by itself.
+    writes: Literal["bulk", "single"] = "bulk"
 
 
 class DataSettings(_Group):

@@ -32,11 +32,48 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Plan:
+    """How the server carries out a statement of ours, in its own words."""
+
+    what: str
+    statement: str
+    plan: str
+
+
+class Observer(ABC):
+    """What a DBA asks a server about itself; every answer costs milliseconds."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, str]:
+        """All settings that are not the server's defaults, as our sessions see them."""
+
+    @abstractmethod
+    def sizes(self) -> dict[str, int]:
+        """Bytes on disk of each of the benchmark's tables, with indexes."""
+
+    @abstractmethod
+    def log_bytes(self) -> int:
+        """Bytes of redo log (WAL) written since the server was made; only differences count."""
+
+    @abstractmethod
+    def plans(self, lines: bytes) -> list[Plan]:
+        """The plans of what queries 4 and 5 ask, for these lines of production times.
+
+        Nothing is changed.
+        """
+
+
+@dataclass(frozen=True, slots=True)
 class Stamped:
     """What a bulk update was given: `inputs` production times, `unknown` of them of no row."""
 
     inputs: int
     unknown: int
+
+
+def isolated(level: str | None) -> dict[str, str]:
+    """The argument of an engine whose transactions have this isolation level, if one is asked."""
+    return {"isolation_level": level.upper()} if level else {}
 
 
 class Database(ABC):
@@ -166,6 +203,9 @@ class Database(ABC):
     def settle(self, names: Iterable[str]) -> None:
         """Bring tables into the state that every run starts from: analysed, clean, on disk."""
 
+    def bring_to_disk(self) -> None:  # noqa: B027 - a database may well have no use for it
+        """Have the server write what it was given so far, beside other work; no need to do it."""
+
     @abstractmethod
     def now(self) -> ColumnElement[datetime]:
         """The current time when the row is written: UTC, microseconds, not the transaction's."""
@@ -187,6 +227,10 @@ class Database(ABC):
 
         For a select from one table.
         """
+        return None
+
+    def observer(self) -> Observer | None:
+        """What tells sizes, log bytes, settings and plans; None where nobody has written it."""
         return None
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -80,7 +80,7 @@ def load(
     report = LoadReport()
     started = time.perf_counter()
     with (
-        ThreadPoolExecutor(1) as beside,
+        ThreadPoolExecutor(2) as beside,
         database.changing() as connection,
     ):
         ours = _recognise(database, connection, overwrite=overwrite)
@@ -92,12 +92,15 @@ def load(
         # The server builds keys meanwhile; this reads two files on the client.
         production = data.tables[STAMPED].path
         pairs = beside.submit(check_production_times, production, data.production_times.path)
+        written: list[Future[None]] = []
         done = 0
         for name in _BULK_TABLES:
             report.tables[name] = _fill(
                 database, connection, name, data.tables[name], progress, done
             )
             done += report.tables[name].rows
+            # What another core writes meanwhile need not be waited for at the end.
+            written.append(beside.submit(database.bring_to_disk))
         report.tables["workplace"] = _fill(
             database, connection, PLAN, data.tables["workplace"], progress, done
         )
@@ -117,6 +120,8 @@ def load(
         with _timed(report, "checks"):
             check_tables(database, connection, data)
             pairs.result()
+            for each in written:
+                each.result()
         update_marker(
             database,
             connection,

@@ -4,6 +4,7 @@ A schema is a database here. Every statement that changes tables commits by itse
 marked as loading before it drops anything, and nothing of it can be undone.
 """
 
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,8 +33,9 @@ from sqlalchemy.pool import NullPool
 
 from espbench.errors import ConfigError, ServiceError
 from espbench.services.endpoints import DatabaseAddress
-from schema.contract import Database, ServerInfo, Stamped
+from schema.contract import Database, Observer, ServerInfo, Stamped, isolated
 from schema.given import read_given
+from schema.mariadb_observer import MariaDBObserver
 from schema.mariadb_stamps import Stamping
 from schema.streamed import with_file
 from schema.tables import STAMPED
@@ -41,6 +43,7 @@ from schema.tables import STAMPED
 _CONNECT_TIMEOUT_S = 10
 _LOCK_TIMEOUT_S = 30
 _SESSION = "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _TABLE_OPTIONS = {
     "mysql_engine": "InnoDB",
     "mysql_charset": "utf8mb4",
@@ -105,11 +108,13 @@ class MariaDB(Database):
         arguments = {
             "connect_timeout": _CONNECT_TIMEOUT_S,
             "local_infile": True,
-            "init_command": _SESSION,
+            "init_command": _session(address.session),
             "program_name": "espbench",
             **tls_arguments(dict(address.options)),
         }
-        return create_engine(url, connect_args=arguments, poolclass=NullPool)
+        return create_engine(
+            url, connect_args=arguments, poolclass=NullPool, **isolated(address.isolation)
+        )
 
     def explain(self, error: Exception) -> ServiceError:
         """What MariaDB's errors mean to a user of `espbench load`."""
@@ -274,6 +279,10 @@ class MariaDB(Database):
             **tls,
         }
 
+    def observer(self) -> Observer:
+        """Its information schema and counters."""
+        return MariaDBObserver(self)
+
     def server(self) -> ServerInfo:
         """Version and the settings that decide about durability."""
         with self.reading() as connection:
@@ -282,6 +291,20 @@ class MariaDB(Database):
             found = {str(name): str(value) for name, value in rows}
         product = "MariaDB" if "mariadb" in version.lower() else "MySQL"
         return ServerInfo(product, version, {n: found[n] for n in _SHOWN if n in found})
+
+
+def _session(settings: Iterable[tuple[str, str]]) -> str:
+    """What every session begins with; names were checked with the configuration."""
+    own = [
+        f"{name} = {value if _NUMBER.fullmatch(value) else _text(value)}"
+        for name, value in settings
+    ]
+    return ", ".join([_SESSION, *own])
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
 
 
 def tls_arguments(options: dict[str, str]) -> dict[str, Any]:

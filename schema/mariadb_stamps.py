@@ -40,6 +40,14 @@ class Stamping:
         """Stamp; returns how many of the rows changed."""
         return connection.exec_driver_sql(self._update, (_text(given.rows),)).rowcount
 
+    def plan(self, connection: Connection, given: Given) -> tuple[str, str]:
+        """The statement that stamps, and the server's plan of it; nothing is changed."""
+        rows = connection.exec_driver_sql(f"EXPLAIN {self._update}", (_text(given.rows),))
+        return self._update, "\n".join(
+            ", ".join(f"{name}: {value}" for name, value in row.items() if value is not None)
+            for row in rows.mappings()
+        )
+
     def unknown(self, connection: Connection, given: Given) -> int:
         """How many of the lines name no row."""
         return int(connection.exec_driver_sql(self._unknown, (_text(given.keys),)).scalar() or 0)

@@ -3,6 +3,7 @@
 import logging
 import zlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
@@ -31,8 +32,9 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema
 
 from espbench.errors import ServiceError
-from schema.contract import Database, ServerInfo, Stamped
+from schema.contract import Database, Observer, ServerInfo, Stamped, isolated
 from schema.given import read_given
+from schema.postgresql_observer import PostgreSQLObserver
 from schema.postgresql_stamps import Stamping
 from schema.tables import STAMPED
 
@@ -40,7 +42,10 @@ from schema.tables import STAMPED
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _CONNECT_TIMEOUT_S = 10
+_SESSION = {"TimeZone": "UTC", "client_encoding": "UTF8"}
 _LOCK_TIMEOUT = "30s"
+# Vacuuming is bound by one core of the server a table.
+_TABLES_AT_ONCE = 2
 # From here on the server counts updates that went to another page.
 _TELLS_NEW_PAGES = 160_000
 # From here on a session can have its counters seen at its next commit, not some time later.
@@ -84,10 +89,15 @@ class PostgreSQL(Database):
         arguments = {
             "connect_timeout": str(_CONNECT_TIMEOUT_S),
             "application_name": "espbench",
-            "options": "-c TimeZone=UTC -c client_encoding=UTF8",
+            "options": " ".join(
+                f"-c {name}={_escaped(value)}"
+                for name, value in (*_SESSION.items(), *address.session)
+            ),
             **dict(address.options),
         }
-        return create_engine(url, connect_args=arguments, poolclass=NullPool)
+        return create_engine(
+            url, connect_args=arguments, poolclass=NullPool, **isolated(address.isolation)
+        )
 
     def explain(self, error: Exception) -> ServiceError:
         """What PostgreSQL's errors mean to a user of `espbench load`."""
@@ -217,17 +227,26 @@ class PostgreSQL(Database):
         return None if found is None else int(found)
 
     def settle(self, names: Iterable[str]) -> None:
-        """VACUUM and ANALYZE, then a checkpoint where the user may ask for one."""
+        """VACUUM and ANALYZE, two tables at a time, then a checkpoint where the user may ask."""
+        with self.errors():
+            with ThreadPoolExecutor(_TABLES_AT_ONCE) as pool:
+                list(pool.map(self._vacuum, names))
+            self.bring_to_disk()
+
+    def bring_to_disk(self) -> None:
+        """A checkpoint; a user without the right to ask for one gets the server's next one."""
+        with self.errors(), suppress(psycopg.errors.InsufficientPrivilege):
+            self._alone(sql.SQL("CHECKPOINT"))
+
+    def _vacuum(self, name: str) -> None:
+        target = _identifier(self.table(name))
+        self._alone(sql.SQL("VACUUM (FREEZE, ANALYZE) {}").format(target))
+
+    def _alone(self, statement: sql.SQL | sql.Composed) -> None:
+        """Run what no transaction may hold."""
         engine = self.engine.execution_options(isolation_level="AUTOCOMMIT")
-        with self.errors(), engine.connect() as connection:
-            raw = _raw(connection)
-            for name in names:
-                raw.execute(
-                    sql.SQL("VACUUM (FREEZE, ANALYZE) {}").format(_identifier(self.table(name)))
-                )
-            # A user without the right to ask for a checkpoint gets the server's next one.
-            with suppress(psycopg.errors.InsufficientPrivilege):
-                raw.execute("CHECKPOINT")
+        with engine.connect() as connection:
+            _raw(connection).execute(statement)
 
     def now(self) -> ColumnElement[datetime]:
         """`clock_timestamp() AT TIME ZONE 'UTC'`."""
@@ -249,6 +268,10 @@ class PostgreSQL(Database):
         committed = func.pg_xact_commit_timestamp(literal_column("xmin"))
         return func.timezone(literal_column("'UTC'"), committed)
 
+    def observer(self) -> Observer:
+        """Its system views."""
+        return PostgreSQLObserver(self)
+
     def server(self) -> ServerInfo:
         """Version and the settings that decide about durability."""
         with self.reading() as connection:
@@ -261,6 +284,11 @@ class PostgreSQL(Database):
             )
             found = {str(name): str(value) for name, value in rows}
         return ServerInfo("PostgreSQL", version, {n: found[n] for n in _SHOWN if n in found})
+
+
+def _escaped(value: str) -> str:
+    r"""A value among libpq's options, where a blank would end it."""
+    return value.replace("\\", "\\\\").replace(" ", "\\ ")
 
 
 def _copy(

@@ -77,6 +77,14 @@ class Stamping:
         columns = [_Column(column) for column in given.rows]
         return connection.execute(self._update, columns, prepare=True).rowcount
 
+    def plan(
+        self, connection: psycopg.Connection[tuple[object, ...]], given: Given
+    ) -> tuple[str, str]:
+        """The statement that stamps, and the server's plan of it; nothing is changed."""
+        columns = [_Column(column) for column in given.rows]
+        lines = connection.execute(b"EXPLAIN (VERBOSE) " + self._update, columns).fetchall()
+        return self._update.decode(), "\n".join(str(line[0]) for line in lines)
+
     def unknown(self, connection: psycopg.Connection[tuple[object, ...]], given: Given) -> int:
         """How many of the lines name no row."""
         columns = [_Column(column) for column in given.keys]

@@ -14,8 +14,11 @@ from typing import Annotated, NoReturn
 import typer
 
 from espbench import __version__
+from espbench.cli.background import background
 from espbench.cli.capture import capture
+from espbench.cli.compare import compare
 from espbench.cli.config import config
+from espbench.cli.databases import databases
 from espbench.cli.datagen import datagen
 from espbench.cli.doctor import doctor
 from espbench.cli.down import down
@@ -23,6 +26,7 @@ from espbench.cli.list import list_runs
 from espbench.cli.load import load
 from espbench.cli.monitor import monitor
 from espbench.cli.query import query
+from espbench.cli.report import report
 from espbench.cli.run import run
 from espbench.cli.send import send
 from espbench.cli.show import show
@@ -31,7 +35,8 @@ from espbench.cli.topics import topics
 from espbench.cli.up import up
 from espbench.cli.validate import validate
 from espbench.errors import EspbenchError, ExitCode, Interrupted
-from espbench.parent import die_with_parent
+from espbench.parent import die_with_run
+from espbench.step_log import say_outside, write_to_log
 
 # Not our bugs: what the machine refuses.
 _MACHINE_PROBLEMS = {
@@ -78,19 +83,24 @@ for command in (
     capture,
     config,
     validate,
+    report,
+    compare,
     monitor,
     show,
+    databases,
 ):
     app.command()(command)
 app.command("list")(list_runs)
 app.add_typer(topics)
+app.add_typer(background)
 
 
 def main() -> NoReturn:
     """Run one command and leave with the documented exit code."""
-    die_with_parent()
+    write_to_log()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
+    die_with_run()
     # Shells start background jobs deaf to it; our children and services must be ended all the same.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if "--version" in sys.argv[1:]:
@@ -145,5 +155,6 @@ def _command() -> str:
 def _say(text: str, *, verbose: bool = False) -> None:
     line = " ".join(text.split())
     sys.stderr.write(f"espbench: {line}\n")
+    say_outside(f"espbench: {line}\n")
     if verbose:
         traceback.print_exc()

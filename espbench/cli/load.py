@@ -12,8 +12,6 @@ from espbench.services.endpoints import database_address
 from espbench.timestamps import now_ms
 
 if TYPE_CHECKING:
-    from datagen.manifest import Manifest
-    from schema.dataset import DataSet
     from schema.load import LoadReport
     from schema.reset import ResetReport
 
@@ -34,6 +32,10 @@ def load(
         typer.Option(
             "--start-ms", min=0, help="Announced start of the run in epoch ms (default: now)."
         ),
+    ] = None,
+    start_in: Annotated[
+        float | None,
+        typer.Option("--start-in", min=0, help="The same, in so many seconds from now."),
     ] = None,
     duration: options.Duration = None,
     force: Annotated[
@@ -71,21 +73,21 @@ def load(
     )
     try:
         from datagen.locate import data_directory
-        from datagen.manifest import read_manifest
+        from espbench.datasets import data_set_in
         from schema.load import is_loaded
         from schema.load import load as load_tables
         from schema.registry import open_database
         from schema.reset import reset as reset_tables
     except ModuleNotFoundError as error:
         raise MissingExtra(str(error.name), "databases") from error
-    start = now_ms() if start_ms is None else start_ms
+    start = now_ms() + round(1_000 * (start_in or 0)) if start_ms is None else start_ms
     seconds = settings.load.duration
     with open_database(database_address(settings)) as database:
         if reset:
             _finish(_reset_document(reset_tables(database, start, seconds)), json=json)
             return
         directory = data_directory(settings)
-        data_set = _data_set(directory, read_manifest(directory))
+        data_set = data_set_in(directory)
         if not force and is_loaded(database, data_set):
             done = reset_tables(database, start, seconds, data_set.tables_sha256)
             _finish(_reset_document(done) | {"reused": True}, json=json)
@@ -101,25 +103,6 @@ def load(
                 progress=progress,
             )
         _finish(_load_document(report, start, seconds), json=json)
-
-
-def _data_set(directory: Path, manifest: "Manifest") -> "DataSet":
-    from datagen.manifest import PRODUCTION_TIMES, TABLES, table_file
-    from schema.dataset import DataSet, TableFile
-
-    def file(name: str) -> TableFile:
-        entry = manifest.file(name)
-        return TableFile(directory / name, entry.rows, entry.sha256)
-
-    return DataSet(
-        tables_sha256=manifest.tables_sha256,
-        tables={table: file(table_file(table)) for table in TABLES},
-        production_times=file(PRODUCTION_TIMES),
-        scale=manifest.parameters.scale,
-        seed=manifest.parameters.seed,
-        downtimes=manifest.downtimes.kind,
-        nominal_run_s=manifest.downtimes.nominal_run_s,
-    )
 
 
 def _reset_document(report: "ResetReport") -> dict[str, Any]:

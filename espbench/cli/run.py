@@ -2,14 +2,17 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from espbench import logs
 from espbench.cli import context, options
-from espbench.errors import ExitCode
+from espbench.errors import ExitCode, UsageError
 from espbench.logs import LOGGER
+
+if TYPE_CHECKING:
+    from espbench.runs.store import RunDir
 
 
 def run(
@@ -27,6 +30,38 @@ def run(
     out: Annotated[
         Path | None, typer.Option("--out", help="Where results go (default: results).")
     ] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume",
+            metavar="RUN",
+            help="Go on with a run or a matrix that failed or was interrupted, as it was begun.",
+        ),
+    ] = None,
+    from_step: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="STEP",
+            help="With --resume: where the interrupted query goes on (capture, validate); "
+            "by default it is begun anew.",
+        ),
+    ] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option("--steps", help="Only these steps (tags of the playbook), with commas."),
+    ] = None,
+    skip_steps: Annotated[
+        str | None, typer.Option("--skip-steps", help="All steps but these, with commas.")
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option("--keep", help="What stays after the run: topics, services, with commas."),
+    ] = None,
+    prepare: Annotated[
+        bool,
+        typer.Option("--prepare", help="Only make the run's directory, for ansible-playbook."),
+    ] = False,
     matrix: Annotated[
         Path | None,
         typer.Option("--matrix", help="Run all cells of this file (docs/matrix.md); one table."),
@@ -35,10 +70,6 @@ def run(
         bool,
         typer.Option("--full", help="The experiment of 2021: 5 queries, 2 rates, 3 x 300 s each."),
     ] = False,
-    resume: Annotated[
-        str | None,
-        typer.Option("--resume", help="Go on with this matrix: its id, or last."),
-    ] = None,
     config: options.ConfigFile = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -51,8 +82,9 @@ def run(
     """
     from espbench.names import parse_queries
     from espbench.runs.estimate import estimate
-    from espbench.runs.run import run_benchmark
-    from espbench.runs.table import print_results, reasons
+    from espbench.runs.plan import KEEPABLE, QUERY_STEPS, RUN_STEPS, Wishes, chosen
+    from espbench.runs.run import prepare_run, resume_run, run_benchmark
+    from espbench.runs.store import find_run
     from espbench.timestamps import new_run_id
 
     given = {
@@ -69,22 +101,47 @@ def run(
         "database.url": db,
         "results_dir": out,
     }
-    if matrix or full or resume:
+    if matrix or full:
         from espbench.cli.matrix import run_matrix
 
         run_matrix(*(matrix, full, resume, config, given), json=json, quiet=quiet, verbose=verbose)
         return
     settings = context.begin(config, quiet=quiet, verbose=verbose, options=given)
-    chosen = parse_queries(settings.queries)
-    seconds, size = estimate(settings, chosen)
+    every_step = (*RUN_STEPS, *QUERY_STEPS)
+    wishes = Wishes(
+        keep=chosen(keep, KEEPABLE, "part that can be kept"),
+        steps=chosen(steps, every_step, "step"),
+        skip=chosen(skip_steps, every_step, "step"),
+    )
+    if from_step and not resume:
+        raise UsageError("--from needs --resume", "say which run to go on with")
+    if resume:
+        old = find_run(settings.results_dir, resume)
+        settings = context.begin(old.root / "config.yml", quiet=quiet, verbose=verbose)
+        LOGGER.info("run %s: going on", old.document["run_id"])
+        todo = parse_queries(settings.queries)
+        done = resume_run(settings, todo, old, quiet=quiet, from_step=from_step, wishes=wishes)
+        _show(*done, json=json)
+        return
+    todo = parse_queries(settings.queries)
     run_id = new_run_id()
+    if prepare:
+        made = prepare_run(settings, todo, run_id, wishes=wishes)
+        _show_prepared(made, json=json)
+        return
+    seconds, size = estimate(settings, todo)
     LOGGER.info(
         "run %s: %s at %g/s for %g s each; about %.0f s and %.0f MB",
-        *(run_id, ", ".join(query.name for query in chosen)),
+        *(run_id, ", ".join(query.name for query in todo)),
         *(settings.load.rate, settings.load.duration, seconds, size / 1e6),
     )
-    run_dir, code = run_benchmark(settings, chosen, run_id, quiet=quiet)
-    verdicts = run_dir.document["queries"]
+    _show(*run_benchmark(settings, todo, run_id, quiet=quiet, wishes=wishes), json=json)
+
+
+def _show(run_dir: "RunDir", code: ExitCode, *, json: bool) -> None:
+    from espbench.runs.table import print_results, reasons
+
+    verdicts, run_id = run_dir.document["queries"], run_dir.document["run_id"]
     if json:
         context.print_json({"run": run_id, "results": str(run_dir.root), "queries": verdicts})
     else:
@@ -93,6 +150,14 @@ def run(
             sys.stdout.write(f"{line}\n")
         sys.stdout.write(f"verdict: {_word(code)}\nresults: {run_dir.root}\n")
     context.finish(code)
+
+
+def _show_prepared(run_dir: "RunDir", *, json: bool) -> None:
+    if json:
+        run_id = run_dir.document["run_id"]
+        context.print_json({"run": run_id, "results": str(run_dir.root), "queries": []})
+    else:
+        sys.stdout.write(f"prepared: {run_dir.root}\n")
 
 
 def _word(code: ExitCode) -> str:

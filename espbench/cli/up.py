@@ -1,21 +1,32 @@
 """`espbench up`: start the embedded services."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from espbench.cli import context, options
 from espbench.logs import LOGGER
+from espbench.paths import make_dir, write_atomically
 
 Names = Annotated[
     list[str] | None,
     typer.Argument(help="Services: kafka, postgresql (both by default), mariadb."),
 ]
+StartedFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--started-file",
+        help="A file that `up` fills with the names of the services that it starts, each before "
+        "its start, and `down` stops exactly these.",
+    ),
+]
 
 
 def up(
     names: Names = None,
+    started_file: StartedFile = None,
     config: options.ConfigFile = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -30,6 +41,8 @@ def up(
     settings = context.begin(config, quiet=quiet, verbose=verbose)
     started = []
     for service in services.select(settings, names):
+        if started_file and service.record() is None:
+            note(started_file, service.name)
         fresh = service.start()
         status = service.status()
         word = "started" if fresh else "was running already"
@@ -40,3 +53,14 @@ def up(
         started.append({**asdict(status), "started": fresh})
     if json:
         context.print_json({"services": started})
+
+
+def note(file: Path, name: str) -> None:
+    """Add a service to those that were started."""
+    make_dir(file.parent)
+    write_atomically(file, "\n".join(dict.fromkeys([*noted(file), name])) + "\n")
+
+
+def noted(file: Path) -> list[str]:
+    """The services in such a file; none where it does not exist."""
+    return file.read_text(encoding="utf-8").split() if file.exists() else []

@@ -7,6 +7,7 @@ from rich.table import Table
 
 _COLOURS = {"correct": "green", "incorrect": "red", "unknown": "yellow"}
 _LEAST_WIDTH = 132
+_AMISS = {"missing", "extra", "wrong", "duplicate", "malformed"}
 _KINDS = ("expected", "matched", "missing", "extra", "wrong")
 
 
@@ -54,7 +55,9 @@ def reasons(verdicts: list[dict[str, Any]]) -> list[str]:
         name = verdict["query"]
         for part in ("load", "sustainability"):
             lines += [f"{name}: {reason}" for reason in verdict[part]["reasons"]]
-        for witness in verdict["witnesses"][:3]:
+        # Surplus updates and a changed order are counted; only these kinds are anything amiss.
+        amiss = [each for each in verdict["witnesses"] if each["kind"] in _AMISS]
+        for witness in amiss[:3]:
             place = f"{witness['topic']}[{witness['partition']}]@{witness['offset']}"
             lines.append(f"{name}: {witness['kind']} at {place}")
     return lines

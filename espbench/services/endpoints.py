@@ -29,6 +29,10 @@ class DatabaseAddress:
     password: SecretStr | None = None
     schema_name: str = "espbench"
     options: tuple[tuple[str, str], ...] = ()
+    # How sessions behave: their settings, their isolation level, and how query 5 writes.
+    session: tuple[tuple[str, str], ...] = ()
+    isolation: str | None = None
+    writes: str = "bulk"
 
     def __str__(self) -> str:
         return f"{self.kind}://{self.user}@{self.host}:{self.port}/{self.database}"
@@ -64,6 +68,7 @@ def database_address(settings: Settings) -> DatabaseAddress:
         database=str(endpoint["database"]),
         password=_read_secret(StateDir.of(settings).service(kind) / "password"),
         schema_name=settings.database.schema_name,
+        **_sessions(settings.database),
     )
 
 
@@ -102,7 +107,16 @@ def parse_database_url(settings: Settings) -> DatabaseAddress:
         password=password,
         schema_name=schema_name,
         options=tuple((unquote(key), unquote(value)) for key, _, value in pairs),
+        **_sessions(given),
     )
+
+
+def _sessions(given: DatabaseSettings) -> dict[str, Any]:
+    return {
+        "session": tuple(sorted(given.session_settings.items())),
+        "isolation": given.isolation,
+        "writes": given.writes,
+    }
 
 
 def _one_name(given: DatabaseSettings, named: str) -> str:

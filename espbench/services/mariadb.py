@@ -14,12 +14,13 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from espbench.config import Settings
-from espbench.errors import MachineError, MissingExtra, ServiceError
+from espbench.errors import ConfigError, MachineError, MissingExtra, ServiceError
 from espbench.logs import LOGGER
 from espbench.paths import StateDir, make_dir, write_atomically
 from espbench.services import jars, unprivileged
@@ -44,6 +45,20 @@ _SHOWN = (
     "innodb_log_file_size",
     "log_bin",
     "time_zone",
+)
+
+_NOT_YOURS = frozenset(
+    {
+        "bind-address",
+        "datadir",
+        "init-file",
+        "pid-file",
+        "plugin-dir",
+        "port",
+        "skip-grant-tables",
+        "socket",
+        "user",
+    }
 )
 
 
@@ -80,7 +95,8 @@ class MariaDB(Service):
         """The server on its data directory."""
         program = find_program(self.settings)
         settings = self.home / "mariadb.cnf"
-        write_atomically(settings, _configuration(program, self.data, ports[0]))
+        own = configured(self.settings.database.server_settings)
+        write_atomically(settings, _configuration(program, self.data, ports[0], own))
         return [*self._prefix(program), str(program.executable), f"--defaults-file={settings}"]
 
     def fixed_port(self) -> int:
@@ -210,8 +226,23 @@ def _unpack(archive: Path, draft: Path) -> None:
     server.chmod(server.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
 
 
-def _configuration(program: Program, data: Path, port: int) -> str:
-    settings = {
+def configured(settings: Mapping[str, str]) -> dict[str, str]:
+    """The user's settings by their names in the configuration file.
+
+    Raises `ConfigError` for those that would move the server or open it to others.
+    """
+    named = {name.lower().replace("_", "-"): value for name, value in settings.items()}
+    for name in named:
+        if name in _NOT_YOURS:
+            raise ConfigError(
+                f"database.server_settings.{name} cannot be set",
+                "the embedded server decides about its place, port and network",
+            )
+    return named
+
+
+def _configuration(program: Program, data: Path, port: int, own: Mapping[str, str]) -> str:
+    settings: dict[str, Any] = {
         "lc-messages-dir": program.share,
         "character-sets-dir": program.share / "charsets",
         "datadir": data,
@@ -235,6 +266,6 @@ def _configuration(program: Program, data: Path, port: int) -> str:
         "innodb-buffer-pool-size": "512M",
         "innodb-log-file-size": "512M",
         "performance-schema": "OFF",
-    }
+    } | dict(own)
     lines = [f"{key} = {value}\n" for key, value in settings.items()]
     return "".join(["[mariadbd]\n", *lines])

@@ -5,12 +5,13 @@ import secrets
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from espbench.config import Settings
-from espbench.errors import MissingExtra, ServiceError
+from espbench.errors import ConfigError, MissingExtra, ServiceError
 from espbench.paths import make_dir, write_atomically
 from espbench.services import unprivileged
 from espbench.services.service import HOST, Service
@@ -28,6 +29,20 @@ _SHOWN = (
     "shared_buffers",
     "max_wal_size",
     "TimeZone",
+)
+
+
+_NOT_YOURS = frozenset(
+    {
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "listen_addresses",
+        "port",
+        "unix_socket_directories",
+    }
 )
 
 
@@ -69,7 +84,8 @@ class PostgreSQL(Service):
     def command(self, ports: list[int]) -> list[str]:
         """The server on its data directory."""
         settings = self.data / "espbench.conf"
-        write_atomically(settings, _configuration(ports[0]))
+        own = self.settings.database.server_settings
+        write_atomically(settings, _configuration(ports[0]) + configured(own))
         self._own(settings)
         postgres = program("postgres")
         return [*self._prefix(postgres), str(postgres), "-D", str(self.data)]
@@ -162,6 +178,23 @@ def _configuration(port: int) -> str:
         "checkpoint_timeout": "'15min'",
     }
     return "".join(f"{key} = {value}\n" for key, value in settings.items())
+
+
+def configured(settings: Mapping[str, str]) -> str:
+    """The user's settings as lines of the configuration; the last one of a name counts.
+
+    Raises `ConfigError` for those that would move the server or open it to others.
+    """
+    for name in settings:
+        if name.lower() in _NOT_YOURS:
+            raise ConfigError(
+                f"database.server_settings.{name} cannot be set",
+                "the embedded server decides about its place, port and network",
+            )
+    quoted = {
+        name: value.replace("\\", "\\\\").replace("'", "''") for name, value in settings.items()
+    }
+    return "".join(f"{name} = '{value}'\n" for name, value in quoted.items())
 
 
 def program(name: str) -> Path:

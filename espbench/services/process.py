@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from espbench.config import INTERNAL_VARIABLES as _OF_A_RUN
 from espbench.errors import ServiceError
 from espbench.paths import write_atomically
 
@@ -93,7 +94,8 @@ def spawn(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=dict(environment),
+            # A server belongs to no run: it stays for the next one unless it is stopped.
+            env={key: value for key, value in environment.items() if key not in _OF_A_RUN},
             cwd=directory,
             start_new_session=True,
         )

@@ -19,11 +19,10 @@ from sqlalchemy import TextClause, func, inspect, select, text
 from sqlalchemy.schema import CreateSchema
 
 from datagen.generate import generate
-from datagen.manifest import read_manifest
 from datagen.parameters import Parameters
 from espbench import services as embedded
-from espbench.cli.load import _data_set
 from espbench.config import load_settings
+from espbench.datasets import data_set_in
 from espbench.errors import InputError, Interrupted, ServiceError, UsageError
 from espbench.services.endpoints import database_address
 from schema.contract import Database
@@ -51,7 +50,7 @@ CASCADE = {"postgresql": "CASCADE", "mariadb": ""}
 
 def make(directory: Path, parameters: Parameters) -> DataSet:
     generate(parameters, directory, workers_count=1)
-    return _data_set(directory, read_manifest(directory))
+    return data_set_in(directory)
 
 
 @pytest.fixture(scope="module")

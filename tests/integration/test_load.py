@@ -9,10 +9,9 @@ import pytest
 from sqlalchemy import Text, cast, func, literal_column, select, text
 
 from datagen.generate import generate
-from datagen.manifest import read_manifest
 from datagen.parameters import Parameters
-from espbench.cli.load import _data_set
 from espbench.config import Settings
+from espbench.datasets import data_set_in
 from espbench.services.endpoints import database_address
 from schema.contract import Database
 from schema.dataset import DataSet
@@ -28,7 +27,7 @@ SMALL = Parameters(scale=1, seed=5, districts=2, customers=100, items=300, senso
 def data(tmp_path_factory: pytest.TempPathFactory) -> DataSet:
     directory: Path = tmp_path_factory.mktemp("data")
     generate(SMALL, directory, workers_count=1)
-    return _data_set(directory, read_manifest(directory))
+    return data_set_in(directory)
 
 
 @pytest.fixture

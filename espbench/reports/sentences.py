@@ -1,0 +1,144 @@
+"""The four checks of a query and the verdict of a run, in words."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from espbench.reports.reading import at, number
+
+Status = Literal["passed", "failed", "unknown"]
+CHECKS = ("correctness", "load", "sustainability", "objective")
+NOTHING = "\u2013"  # a dash, where there is no figure
+_FAULTS = ("missing", "extra", "wrong", "duplicate")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that is judged: passed, failed or unknown; `word` for a table, `text` in full."""
+
+    name: str
+    status: Status
+    word: str
+    text: str
+
+    def document(self) -> dict[str, str]:
+        """The check as plain data."""
+        return asdict(self)
+
+
+def show(value: Any, digits: int = 1) -> str:
+    """A number with thousands apart; a dash where there is none."""
+    found = number(value)
+    return NOTHING if found is None else f"{found:,.{digits}f}"
+
+
+def checks(verdict: dict[str, Any]) -> list[Check]:
+    """Correctness, load, sustainability and objective of a query."""
+    return [_correctness(verdict), _load(verdict), _sustained(verdict), _objective(verdict)]
+
+
+def not_judged(why: str) -> list[Check]:
+    """The checks of a query that has no verdict."""
+    return [Check(name, "unknown", "not judged", why) for name in CHECKS]
+
+
+def _correctness(verdict: dict[str, Any]) -> Check:
+    word = str(at(verdict, "correctness") or "unknown")
+    counts = at(verdict, "counts") or {}
+    expected, matched = show(counts.get("expected"), 0), show(counts.get("matched"), 0)
+    text = f"{matched} of {expected} expected answers are right"
+    if faults := [f"{show(counts[kind], 0)} {kind}" for kind in _FAULTS if counts.get(kind)]:
+        text += f"; {', '.join(faults)}"
+    problems = [str(each) for each in at(verdict, "problems") or []]
+    if problems:
+        text += f"; {'; '.join(problems[:3])}"
+    status: Status = {"correct": "passed", "incorrect": "failed"}.get(word, "unknown")  # type: ignore[assignment]
+    return Check("correctness", status, word, f"{text}.")
+
+
+def _load(verdict: dict[str, Any]) -> Check:
+    load = at(verdict, "load") or {}
+    asked, achieved = show(load.get("asked_rate"), 0), show(load.get("achieved_rate"), 1)
+    late = show(at(load, "lateness_ms", "p99"))
+    text = f"{achieved} of {asked} records/s per stream; 99 % were stamped within {late} ms of due"
+    text += _because(load.get("reasons"))
+    valid = load.get("valid")
+    if valid is None:
+        return Check("load", "unknown", "not judged", f"{text}.")
+    if valid:
+        return Check("load", "passed", "valid", f"{text}.")
+    return Check("load", "failed", "invalid", f"{text}.")
+
+
+def _sustained(verdict: dict[str, Any]) -> Check:
+    found = at(verdict, "sustainability") or {}
+    word = str(found.get("verdict") or "unknown")
+    slope, drain = show(found.get("lag_slope_per_s"), 2), show(found.get("drain_s"), 1)
+    text = f"the lag changed by {slope} answers/s and was worked off {drain} s after the end"
+    text += _because(found.get("reasons"))
+    status: Status = {"sustained": "passed", "not sustained": "failed"}.get(word, "unknown")  # type: ignore[assignment]
+    return Check("sustainability", status, word, f"{text[0].upper()}{text[1:]}.")
+
+
+def _objective(verdict: dict[str, Any]) -> Check:
+    slo = at(verdict, "slo") or {}
+    percentile, limit = show(slo.get("percentile"), 0), show(slo.get("limit_ms"), 0)
+    figure = slo.get("figure_ms")
+    if figure is None:
+        figure = at(verdict, "latency_ms_after_warmup", f"p{percentile}")
+    until = " until the commit" if at(verdict, "commit_latency_ms") else ""
+    text = f"p{percentile} after warm-up{until} is {show(figure)} ms, the limit {limit} ms."
+    met = slo.get("met")
+    if met is None:
+        return Check("objective", "unknown", "not judged", text)
+    return Check("objective", "passed" if met else "failed", "met" if met else "missed", text)
+
+
+def _because(reasons: Any) -> str:
+    return "; " + "; ".join(str(each) for each in reasons) if reasons else ""
+
+
+def headline(state: str, error: str | None, checked: dict[str, list[Check] | None]) -> Check:
+    """The verdict of the whole run: incorrect beats unknown beats a missed gate.
+
+    `checked` holds the checks of every query that was asked for; None where it has no verdict.
+    """
+    judged = {name: found for name, found in checked.items() if found is not None}
+    missing = [name for name in checked if name not in judged]
+    everything = "run"
+    if wrong := _those(judged, "correctness", "failed"):
+        return Check(everything, "failed", "Incorrect", f"Wrong answers of {_listed(wrong)}.")
+    if missing or state != "finished":
+        what = f"No verdict for {_listed(missing)}." if missing else ""
+        why = f" {error}" if error else ""
+        word = {"finished": "Incomplete"}.get(state, state.capitalize())
+        return Check(everything, "unknown", word, f"The run is marked {state}. {what}{why}".strip())
+    if not judged:
+        return Check(everything, "unknown", "Nothing judged", "The run asked for no query.")
+    doubts = [
+        (_those(judged, "correctness", "unknown"), "Correctness is unknown for"),
+        (_those(judged, "load", "failed", "unknown"), "The load was not valid for"),
+        (_those(judged, "sustainability", "unknown"), "Sustainability is unknown for"),
+    ]
+    if said := [f"{text} {_listed(names)}." for names, text in doubts if names]:
+        return Check(everything, "unknown", "Unknown", " ".join(said))
+    gates = [
+        (_those(judged, "sustainability", "failed"), "Not sustained:"),
+        (_those(judged, "objective", "failed"), "Objective missed:"),
+    ]
+    if said := [f"{text} {_listed(names)}." for names, text in gates if names]:
+        return Check(everything, "failed", "Correct, but a gate is missed", " ".join(said))
+    count = "All answers" if len(judged) == 1 else f"All answers of all {len(judged)} queries"
+    text = f"{count} are right. The load was as asked, nothing piled up, the objective was met."
+    return Check(everything, "passed", "Correct and sustained", text)
+
+
+def _those(judged: dict[str, list[Check]], name: str, *statuses: Status) -> list[str]:
+    return [
+        query
+        for query, found in judged.items()
+        if any(each.name == name and each.status in statuses for each in found)
+    ]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,259 @@
+"""The report of a run: what it says, whatever the run's files hold."""
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from espbench.reports.collect import collect
+from espbench.reports.fairness import changed, durability, samples
+from espbench.reports.junit import junit
+from espbench.reports.markdown import markdown
+from espbench.reports.page import report_page
+from espbench.reports.published import beside, published
+from espbench.reports.write import write_reports
+from espbench.runs.store import RunDir
+
+MakeRun = Callable[..., RunDir]
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x00\u2028|`*"
+
+
+class Tags(HTMLParser):
+    """The elements of a page, and what stands in its attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def charts_of(report: dict[str, Any], query: int = 0) -> dict[str, Any]:
+    return {chart["name"]: chart for chart in report["queries"][query]["charts"]}
+
+
+def test_a_good_run_is_called_so(make_run: MakeRun) -> None:
+    report = collect(make_run())
+    assert report["verdict"]["status"] == "passed"
+    assert [query["name"] for query in report["queries"]] == [
+        "identify-errors",
+        "persist-processing-times",
+    ]
+    assert set(charts_of(report)) == {
+        "latency",
+        "distribution",
+        "lag",
+        "rates",
+        "lateness",
+        "batches",
+    }
+    assert any("system.parquet" in text for text in report["queries"][0]["absent"])
+    assert not report["problems"]
+
+
+def test_components_are_drawn_where_they_were_recorded(
+    make_run: MakeRun, add_system: Callable[[RunDir], None]
+) -> None:
+    run = make_run()
+    add_system(run)
+    report = collect(run)
+    charts = charts_of(report)
+    assert [each["name"] for each in charts["cpu"]["series"]] == ["spark", "kafka"]
+    assert charts["memory"]["series"][1]["y"][0] == 400
+    assert not report["queries"][0]["absent"]
+
+
+def test_every_chart_says_what_it_shows(make_run: MakeRun) -> None:
+    report = collect(make_run())
+    for query in report["queries"]:
+        for chart in query["charts"]:
+            assert chart["text"].endswith(".")
+            assert len(chart["text"]) > 30
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "word"),
+    [
+        ({"correctness": "incorrect"}, "failed", "Incorrect"),
+        ({"correctness": "unknown"}, "unknown", "Unknown"),
+        ({"load": {"valid": False, "reasons": ["too slow"]}}, "unknown", "Unknown"),
+        ({"sustainability": {"verdict": "unknown"}}, "unknown", "Unknown"),
+        ({"sustainability": {"verdict": "not sustained"}}, "failed", "gate"),
+        ({"slo": {"met": False, "percentile": 90, "limit_ms": 1}}, "failed", "gate"),
+    ],
+)
+def test_the_verdict_names_the_query(
+    make_run: MakeRun, change: dict[str, Any], status: str, word: str
+) -> None:
+    run = make_run()
+    run.document["queries"][1] |= change
+    report = collect(run)
+    assert report["verdict"]["status"] == status
+    assert word in report["verdict"]["word"]
+    assert "persist-processing-times" in report["verdict"]["text"]
+    assert "identify-errors" not in report["verdict"]["text"]
+
+
+def test_an_interrupted_run_gives_a_report_that_says_so(make_run: MakeRun) -> None:
+    run = make_run(state="interrupted", error="stopped by SIGTERM", queries=("identify-errors",))
+    run.document["queries"] = []
+    for path in [*run.root.glob("*.parquet"), *(run.root / "logs").iterdir()]:
+        path.unlink()
+    report, page = write_reports(run)
+    assert report["verdict"]["word"] == "Interrupted"
+    assert "stopped by SIGTERM" in report["verdict"]["text"]
+    assert "identify-errors" in report["verdict"]["text"]
+    assert len(report["queries"][0]["absent"]) == 6
+    text = page.read_text(encoding="utf-8")
+    assert "this query was not judged" in text
+    root = ET.fromstring((run.root / "junit.xml").read_text(encoding="utf-8"))  # noqa: S314 - ours
+    assert root.get("errors") == "4"
+
+
+def test_a_run_document_without_anything_gives_a_report(make_run: MakeRun) -> None:
+    run = make_run()
+    run.document = {"format": run.document["format"], "run_id": "r1"}
+    assert "no query" in report_page(collect(run)) or "marked unknown" in report_page(collect(run))
+
+
+def test_damaged_files_become_sentences(make_run: MakeRun) -> None:
+    run = make_run()
+    (run.root / "latencies-identify-errors.parquet").write_bytes(b"PAR1 torn")
+    (run.root / "logs" / "identify-errors-sender.json").write_text("{", encoding="utf-8")
+    pq.write_table(pa.table({"other": [1]}), run.root / "lag-identify-errors.parquet")
+    report = collect(run)
+    told = " ".join(report["problems"])
+    for name in ("latencies-identify-errors.parquet", "sender.json", "lag-identify-errors"):
+        assert name in told
+    assert "latency" in charts_of(report, 1)
+
+
+def test_hostile_texts_stay_texts(make_run: MakeRun) -> None:
+    run = make_run()
+    run.document["run_id"] = HOSTILE
+    run.document["error"] = HOSTILE
+    run.document["machine"]["processor"] = HOSTILE
+    run.document["versions"][HOSTILE] = HOSTILE
+    run.document["services"][0]["settings"][HOSTILE] = HOSTILE
+    verdict = run.document["queries"][0]
+    verdict["query"] = HOSTILE
+    verdict["correctness"] = HOSTILE
+    verdict["problems"] = [HOSTILE]
+    verdict["witnesses"] = [{"kind": HOSTILE, "topic": HOSTILE, "expected": HOSTILE}]
+    verdict["counts"][HOSTILE] = HOSTILE
+    report = collect(run)
+    page = report_page(report)
+    tags = Tags(page).found
+    assert [tag for tag, _ in tags].count("script") == 2
+    assert "img" not in [tag for tag, _ in tags]
+    assert not [key for _, attributes in tags for key in attributes if key.startswith("on")]
+    ET.fromstring(junit(report))  # noqa: S314 - ours
+    text = markdown(report)
+    assert "<script>" not in text
+    assert "\n|" not in text.replace("\n| ", "")
+
+
+def test_the_page_needs_no_network_and_allows_only_its_own_script(make_run: MakeRun) -> None:
+    tags = Tags(report_page(collect(make_run()))).found
+    for tag, attributes in tags:
+        for key in ("src", "href", "srcset", "action", "data"):
+            value = attributes.get(key) or "#"
+            assert value.startswith("#") or value == "data:,", (tag, value)
+        assert "style" not in attributes  # the policy would refuse it
+    policy = next(each["content"] for tag, each in tags if each.get("http-equiv"))
+    assert "default-src 'none'" in (policy or "")
+    assert "unsafe" not in (policy or "")
+
+
+def test_a_huge_run_makes_a_small_page(make_run: MakeRun) -> None:
+    run = make_run(queries=("persist-processing-times",))
+    rng = np.random.default_rng(1)
+    count = 3_000_000
+    in_ms = 1_700_000_000_000 + np.arange(count) // 10
+    latency = rng.lognormal(3, 1.5, count)
+    pq.write_table(
+        pa.table(
+            {
+                "in_ms": in_ms,
+                "due_ms": in_ms,
+                "latency_ms": latency,
+                "end_to_end_ms": latency,
+                "after_warmup": in_ms > in_ms[0] + 10_000,
+            }
+        ),
+        run.root / "latencies-persist-processing-times.parquet",
+    )
+    assert len(report_page(collect(run))) < 1_000_000
+
+
+def test_junit_tells_failures_from_errors(make_run: MakeRun) -> None:
+    run = make_run()
+    run.document["queries"][0]["correctness"] = "incorrect"
+    run.document["queries"][0]["counts"]["missing"] = 3
+    run.document["queries"][1]["sustainability"] = {"verdict": "unknown", "reasons": ["short"]}
+    root = ET.fromstring(junit(collect(run)))  # noqa: S314 - ours
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("8", "1", "1")
+    failure = root.find(".//testcase[@name='correctness']/failure")
+    assert failure is not None
+    assert "3 missing" in (failure.text or "")
+    error = root.find(".//testcase[@name='sustainability']/error")
+    assert error is not None
+    assert "short" in (error.text or "")
+
+
+def test_the_summary_has_a_row_per_query_and_a_reason_per_fault(make_run: MakeRun) -> None:
+    run = make_run()
+    run.document["queries"][0]["load"] = {"valid": False, "reasons": ["rate missed"]}
+    text = markdown(collect(run))
+    assert text.startswith("## ⚠️ Unknown")
+    assert len(re.findall(r"^\| (identify|persist)", text, re.MULTILINE)) == 2
+    assert "rate missed" in text
+
+
+def test_the_report_is_json(make_run: MakeRun) -> None:
+    text = json.dumps(collect(make_run()), allow_nan=False)
+    assert json.loads(text)["format"] == "espbench-report/1"
+
+
+def test_published_results_stand_beside_the_same_rate() -> None:
+    rows = beside(["identify-errors"], 1_000.0)
+    assert {row["rate"] for row in rows} == {1_000}
+    assert {row["rate"] for row in beside(["identify-errors"], 777.0)} == {1_000, 10_000}
+    assert not beside(["identity"], 1_000.0)
+    for each in published():
+        assert each.lowest_ms <= each.median_ms <= each.highest_ms
+        assert each.correct_runs <= each.runs
+
+
+def test_the_sheet_shows_what_is_not_the_default(make_run: MakeRun) -> None:
+    run = make_run()
+    rows = {row["name"]: row for row in changed(run.document["config"])}
+    assert rows["load.rate"]["value"] == "50.0"
+    assert rows["load.rate"]["note"] == "default: 1000.0"
+    assert "data.seed" not in rows
+    assert changed(None)[0]["name"] == "none"
+
+
+def test_a_database_made_less_durable_is_named(make_run: MakeRun) -> None:
+    run = make_run()
+    assert not durability(run.document)
+    run.document["services"][0]["settings"] = {"fsync": "off"}
+    assert durability(run.document) == ["postgresql: fsync = off"]
+    assert "fsync = off" in report_page(collect(run))
+
+
+def test_samples_say_what_they_carry() -> None:
+    verdicts: list[dict[str, Any]] = [
+        {"query": "a", "latency_ms": {"n": 40}, "latency_ms_after_warmup": {"n": 30}},
+        {"query": "b", "latency_ms": None, "latency_ms_after_warmup": None},
+    ]
+    assert [row["highest"] for row in samples(verdicts)] == ["p95", "none"]
