@@ -77,7 +77,6 @@ def test_the_experiment_of_2021_can_be_made_smaller(tmp_path: Path, asked: list[
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--resume", "last"], "there are no runs"),  # of a run, not of a matrix
         (["--full", "--matrix", "m.yml"], "--matrix FILE or --full"),
         (["--full", "--queries", "q77"], "q77"),
         (["--full", "--engine", "warp"], "spark.engine"),
