@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from espbench.config import Settings
-from espbench.errors import MachineError, MissingExtra, ServiceError
+from espbench.errors import ConfigError, MachineError, MissingExtra, ServiceError
 from espbench.logs import LOGGER
 from espbench.paths import StateDir, make_dir, write_atomically
 from espbench.services import jars, unprivileged
@@ -66,6 +66,11 @@ class MariaDB(Service):
 
     def prepare(self) -> None:
         """Make the system tables once; a data directory that was cut short is made again."""
+        if not self.settings.listen_address.is_loopback:
+            raise ConfigError(
+                f"the embedded MariaDB listens on {HOST} only, not on {self.host}",
+                "use a MariaDB of your own there (--db), or PostgreSQL",
+            )
         if (self.data / "mysql").exists() and self.password_file.exists():
             self._own(self.data)
             return
