@@ -5,12 +5,21 @@ A nested key is spelled with two underscores in the environment: `kafka.prefix` 
 """
 
 import os
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    IPvAnyAddress,
+    SecretStr,
+    ValidationError,
+)
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -132,6 +141,9 @@ class Settings(BaseSettings):
     queries: str = "q1,q2,q3,q4,q5"
     guarantee: Literal["at-least-once", "exactly-once"] = "at-least-once"
     keep_captures: bool = True
+    # Where the embedded servers listen. Beyond this machine there is no encryption: trusted
+    # networks only.
+    listen_address: IPvAnyAddress = ip_address("127.0.0.1")
     ivy_settings: Path | None = None
     kafka: KafkaSettings = KafkaSettings()
     database: DatabaseSettings = DatabaseSettings()

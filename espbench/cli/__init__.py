@@ -16,6 +16,7 @@ import typer
 from espbench import __version__
 from espbench.cli.background import background
 from espbench.cli.capture import capture
+from espbench.cli.clocks import clocks
 from espbench.cli.compare import compare
 from espbench.cli.config import config
 from espbench.cli.databases import databases
@@ -81,6 +82,7 @@ for command in (
     send,
     query,
     capture,
+    clocks,
     config,
     validate,
     report,

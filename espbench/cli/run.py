@@ -58,6 +58,33 @@ def run(
         str | None,
         typer.Option("--keep", help="What stays after the run: topics, services, with commas."),
     ] = None,
+    inventory: Annotated[
+        Path | None,
+        typer.Option(
+            "--inventory",
+            exists=True,
+            dir_okay=False,
+            help="Ansible inventory of other hosts that take part (playbooks/inventories).",
+        ),
+    ] = None,
+    wheel: Annotated[
+        Path | None,
+        typer.Option(
+            "--wheel",
+            exists=True,
+            dir_okay=False,
+            help="With --inventory: this project's wheel, for hosts without it.",
+        ),
+    ] = None,
+    wheelhouse: Annotated[
+        Path | None,
+        typer.Option(
+            "--wheelhouse",
+            exists=True,
+            file_okay=False,
+            help="With --wheel: wheels of what it needs, for hosts that reach no package index.",
+        ),
+    ] = None,
     prepare: Annotated[
         bool,
         typer.Option("--prepare", help="Only make the run's directory, for ansible-playbook."),
@@ -112,6 +139,9 @@ def run(
         keep=chosen(keep, KEEPABLE, "part that can be kept"),
         steps=chosen(steps, every_step, "step"),
         skip=chosen(skip_steps, every_step, "step"),
+        inventory=inventory,
+        wheel=wheel,
+        wheelhouse=wheelhouse,
     )
     if from_step and not resume:
         raise UsageError("--from needs --resume", "say which run to go on with")

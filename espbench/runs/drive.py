@@ -32,7 +32,6 @@ from espbench.runs.plan import (
     pid_file,
     started_file,
     topics_file,
-    wanted_services,
 )
 from espbench.runs.store import RunDir
 from espbench.runs.view import View
@@ -68,8 +67,6 @@ class Driver:
     def run(self) -> None:
         """Run the playbook to its end; raises what ended it before."""
         options = []
-        if self.wishes.inventory:
-            options += ["-i", str(self.wishes.inventory)]
         if self.wishes.steps:
             options += ["--tags", ",".join(self.wishes.steps)]
         if self.wishes.skip:
@@ -111,13 +108,17 @@ class Driver:
                 end_commands(self.mark, asked)
                 self._take_events(playbook, reader, self.view.take)
                 self.view.follow()
-                if time.monotonic() > deadline:
-                    LOGGER.warning("Ansible did not clean up within %.0f s", WIND_DOWN_S)
+                if time.monotonic() > deadline - self._beyond_reach():
+                    LOGGER.warning("Ansible is ended; what it began is cleaned up without it")
                     self._kill(playbook)
         except BaseException:
             # Stopped again: no more patience.
             self._kill(playbook)
             raise
+
+    def _beyond_reach(self) -> float:
+        """Commands on other hosts cannot be ended from here, so waiting for them is in vain."""
+        return WIND_DOWN_S - 5 if self.wishes.inventory else 0.0
 
     def _kill(self, playbook: Playbook) -> None:
         playbook.kill()
@@ -161,11 +162,11 @@ class Driver:
     def _use_answer(self, ended: Ended) -> None:
         name, document = ended.step.name, self.run_dir.document
         if name == "services":
-            self.watch.take_servers(self.settings, wanted_services(self.settings))
-            document["services"] = [
-                {"name": each["name"], "address": each["address"], "settings": each["settings"]}
-                for each in json.loads(ended.stdout)["services"]
-            ]
+            self._note_services(json.loads(ended.stdout)["services"], ended.step.host)
+        elif name == "clocks":
+            document.setdefault("clocks", []).append(
+                {"moment": ended.started.isoformat(), **json.loads(ended.stdout)}
+            )
             self.run_dir.save()
         elif name == "drain" and not json.loads(ended.stdout)["ended"]:
             LOGGER.warning(
@@ -175,6 +176,16 @@ class Driver:
             adopt_verdict(self.run_dir, str(ended.step.query))
             if not self.settings.keep_captures:
                 shutil.rmtree(self.run_dir.capture(find_query(str(ended.step.query))))
+
+    def _note_services(self, answered: list[dict[str, Any]], host: str | None) -> None:
+        shown = ("name", "address", "settings")
+        for each in answered:
+            entry = {key: each[key] for key in shown} | ({"host": host} if host else {})
+            self.run_dir.document["services"].append(entry)
+        self.run_dir.save()
+        if host is None:
+            # Processes of other hosts are beyond our sight; the steps notice their end.
+            self.watch.take_servers(self.settings, [str(each["name"]) for each in answered])
 
     def _finish_cleaning(self) -> None:
         """Clean up what a dead Ansible could not; nothing where it did its work."""
@@ -210,15 +221,27 @@ class Driver:
             PLAYBOOKS / "run.yml",
             private=private,
             log=self.run_dir.log("ansible"),
-            variables={"run_dir": str(self.run_dir.root)},
-            options=options,
+            variables=self._variables(private),
+            options=[*self._inventories(), *options],
             environment=self._environment(private),
         )
+
+    def _variables(self, private: Path) -> dict[str, str]:
+        given = {"wheel": self.wishes.wheel, "wheelhouse": self.wishes.wheelhouse}
+        files = {key: str(path.resolve()) for key, path in given.items() if path}
+        return {"run_dir": str(self.run_dir.root), "private": str(private / "secrets"), **files}
+
+    def _inventories(self) -> list[str]:
+        files = [PLAYBOOKS / "inventories" / "local.yml"]
+        if self.wishes.inventory:
+            files.append(self.wishes.inventory.resolve())
+        return [word for file in files for word in ("-i", str(file))]
 
     def _environment(self, private: Path) -> dict[str, str]:
         own = {
             RUN_PROCESS: self.mark,
             "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
+            "ANSIBLE_HOST_KEY_CHECKING": "True",
             "ANSIBLE_HOME": str(private / "home"),
             # Without this a step's plain lines would be lost in a buffer if it were killed.
             "PYTHONUNBUFFERED": "1",

@@ -1,7 +1,7 @@
 """Ansible's events as steps of a run: what began, what ended, what failed and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any
@@ -11,7 +11,7 @@ from espbench.errors import ExitCode
 from espbench.names import QUERIES
 
 # Steps whose failures are told but do not fail the run.
-_ENDS = {"cleanup", "stop"}
+_ENDS = {"cleanup", "stop", "leave"}
 _QUERIES = {query.name for query in QUERIES}
 
 
@@ -21,6 +21,8 @@ class Step:
 
     name: str
     query: str | None = None
+    # Of another machine, where the task ran there.
+    host: str | None = None
 
     def __str__(self) -> str:
         return f"{self.query}: {self.name}" if self.query else self.name
@@ -104,7 +106,8 @@ class Reader:
         if began.step.name in _ENDS and result["rc"] != 0:
             return self._failed(began.step, result)
         seconds = (_moment(event) - began.started).total_seconds()
-        return Ended(began.step, began.started, seconds, str(result.get("stdout") or ""))
+        step = replace(began.step, host=host_of(event.get("event_data") or {}))
+        return Ended(step, began.started, seconds, str(result.get("stdout") or ""))
 
     def _failed(self, step: Step, result: Mapping[str, Any]) -> Failed:
         fatal = step.name not in _ENDS
@@ -120,11 +123,19 @@ class Reader:
 def step_of(data: Mapping[str, Any]) -> Step | None:
     """The step of an event: the task's file names it, the last word of its name the query."""
     path = PurePath(str(data.get("task_path") or "").rpartition(":")[0])
-    if path.parent.name != "tasks" or path.stem == "query":
+    if path.parent.name not in {"tasks", "remote"} or path.stem in {"query", "hosts"}:
         return None
     words = str(data.get("task") or "").split()
     query = words[-1] if words and words[-1] in _QUERIES else None
     return Step(path.stem, query)
+
+
+def host_of(data: Mapping[str, Any]) -> str | None:
+    """The other host on which a task ran."""
+    delegated = (data.get("res") or {}).get("_ansible_delegated_vars")
+    if isinstance(delegated, dict) and delegated.get("ansible_delegated_host"):
+        return str(delegated["ansible_delegated_host"])
+    return None
 
 
 def _moment(event: Mapping[str, Any]) -> datetime:

@@ -31,8 +31,8 @@ QUERY_STEPS = (
     "cleanup",
 )
 # The steps around the queries.
-RUN_STEPS = ("services", "data", "load", "report")
-KEEPABLE = ("topics", "services")
+RUN_STEPS = ("hosts", "services", "data", "load", "report")
+KEEPABLE = ("topics", "services", "hosts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ class Wishes:
     steps: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     inventory: Path | None = None
+    wheel: Path | None = None
+    wheelhouse: Path | None = None
 
 
 def chosen(text: str | None, allowed: Sequence[str], what: str) -> tuple[str, ...]:
@@ -103,6 +105,8 @@ def write_plan(
     plan: dict[str, Any] = {
         "services": wanted_services(settings),
         "data_dir": str(data_directory(settings)),
+        "jars_dir": str(StateDir.of(settings).jars),
+        "send_timeout_s": settings.load.duration + 120,
         "topics_dir": str(StateDir.of(settings).topics),
         "keep": list(keep),
         "freshness_s": settings.spark.freshness,

@@ -134,7 +134,9 @@ class View:
             self._step, self._since = news.step, time.monotonic()
             if news.step.query and news.step.query != self._query:
                 self._query, self._numbers = news.step.query, Numbers()
-        elif isinstance(news, (Ended, Skipped)) and news.step == self._step:
+        elif (
+            isinstance(news, (Ended, Skipped)) and self._step and news.step.name == self._step.name
+        ):
             if isinstance(news, Ended):
                 self._say()
             self._step = None

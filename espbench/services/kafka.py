@@ -13,7 +13,7 @@ from espbench.errors import MissingExtra, ServiceError
 from espbench.paths import write_atomically
 from espbench.services import jars
 from espbench.services.java import find_java
-from espbench.services.service import HOST, Service
+from espbench.services.service import Service
 
 _LOG4J = """\
 Configuration:
@@ -80,7 +80,7 @@ class Kafka(Service):
 
     def endpoint(self, ports: list[int]) -> dict[str, Any]:
         """The bootstrap address."""
-        return {"bootstrap_servers": f"{HOST}:{ports[0]}"}
+        return {"bootstrap_servers": f"{self.host}:{ports[0]}"}
 
     def address(self, endpoint: dict[str, Any]) -> str:
         """The bootstrap address."""
@@ -128,9 +128,9 @@ class Kafka(Service):
         settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "controller.quorum.voters": f"1@{HOST}:{controller}",
-            "listeners": f"PLAINTEXT://{HOST}:{broker},CONTROLLER://{HOST}:{controller}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{broker}",
+            "controller.quorum.voters": f"1@{self.host}:{controller}",
+            "listeners": f"PLAINTEXT://{self.host}:{broker},CONTROLLER://{self.host}:{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.host}:{broker}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.data),
             # The broker's clock is the only one that all parts see.

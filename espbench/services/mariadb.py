@@ -81,6 +81,11 @@ class MariaDB(Service):
 
     def prepare(self) -> None:
         """Make the system tables once; a data directory that was cut short is made again."""
+        if not self.settings.listen_address.is_loopback:
+            raise ConfigError(
+                f"the embedded MariaDB listens on {HOST} only, not on {self.host}",
+                "use a MariaDB of your own there (--db), or PostgreSQL",
+            )
         if (self.data / "mysql").exists() and self.password_file.exists():
             self._own(self.data)
             return

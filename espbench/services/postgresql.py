@@ -14,7 +14,7 @@ from espbench.config import Settings
 from espbench.errors import ConfigError, MissingExtra, ServiceError
 from espbench.paths import make_dir, write_atomically
 from espbench.services import unprivileged
-from espbench.services.service import HOST, Service
+from espbench.services.service import Service
 
 USER = "espbench"
 DATABASE = "espbench"
@@ -85,8 +85,9 @@ class PostgreSQL(Service):
         """The server on its data directory."""
         settings = self.data / "espbench.conf"
         own = self.settings.database.server_settings
-        write_atomically(settings, _configuration(ports[0]) + configured(own))
+        write_atomically(settings, _configuration(ports[0], self.host) + configured(own))
         self._own(settings)
+        self._admit()
         postgres = program("postgres")
         return [*self._prefix(postgres), str(postgres), "-D", str(self.data)]
 
@@ -96,7 +97,7 @@ class PostgreSQL(Service):
 
     def endpoint(self, ports: list[int]) -> dict[str, Any]:
         """Host, port, user and database; the password stays in its file."""
-        return {"host": HOST, "port": ports[0], "user": USER, "database": DATABASE}
+        return {"host": self.host, "port": ports[0], "user": USER, "database": DATABASE}
 
     def address(self, endpoint: dict[str, Any]) -> str:
         """The endpoint as a URL without password."""
@@ -148,6 +149,15 @@ class PostgreSQL(Service):
                 "check disk space and permissions of the state directory",
             )
 
+    def _admit(self) -> None:
+        """Let others of the network in, by password, where the server listens to them."""
+        rules = self.data / "pg_hba.conf"
+        line = "host all all samenet scram-sha-256\n"
+        if not self.settings.listen_address.is_loopback:
+            content = rules.read_text(encoding="utf-8")
+            if line not in content:
+                rules.write_text(content + line, encoding="utf-8")
+
     def _prefix(self, program: Path) -> list[str]:
         return unprivileged.prefix(program, self.home)
 
@@ -160,10 +170,10 @@ class PostgreSQL(Service):
             os.chown(path, *unprivileged.owner())
 
 
-def _configuration(port: int) -> str:
+def _configuration(port: int, host: str) -> str:
     settings = {
         "port": str(port),
-        "listen_addresses": f"'{HOST}'",
+        "listen_addresses": f"'{host}'",
         # No socket file anywhere: TCP is how JDBC and psycopg come.
         "unix_socket_directories": "''",
         "track_commit_timestamp": "on",

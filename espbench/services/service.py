@@ -63,6 +63,7 @@ class Service(ABC):
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.host = str(settings.listen_address)
         self.home = StateDir.of(settings).service(self.name)
         self.data = self.home / "data"
         self.log = self.home / f"{self.name}.log"
@@ -244,11 +245,11 @@ class Service(ABC):
 
     def _choose_ports(self) -> list[int]:
         fixed = self.fixed_port()
-        ports = free_ports(self.port_count)
+        ports = free_ports(self.port_count, self.host)
         if fixed:
-            if not port_is_free(fixed):
+            if not port_is_free(fixed, self.host):
                 raise PortTakenError(
-                    f"{self.name} cannot start: port {fixed} of {HOST} is taken",
+                    f"{self.name} cannot start: port {fixed} of {self.host} is taken",
                     "end the program that uses it, or choose another port (0: any free one)",
                 )
             ports[0] = fixed
@@ -274,24 +275,24 @@ class Service(ABC):
         self.endpoint_file.unlink(missing_ok=True)
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback address that are free now, all different."""
+def free_ports(count: int, host: str = HOST) -> list[int]:
+    """Ports of this machine's address that are free now, all different."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
-            one.bind((HOST, 0))
+            one.bind((host, 0))
         return [int(one.getsockname()[1]) for one in sockets]
     finally:
         for one in sockets:
             one.close()
 
 
-def port_is_free(port: int) -> bool:
+def port_is_free(port: int, host: str = HOST) -> bool:
     """Whether a server could listen there now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((host, port))
         except OSError:
             return False
     return True
