@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from espbench.config import Settings
-from espbench.errors import EspbenchError
+from espbench.errors import EspbenchError, MachineError
 from espbench.paths import StateDir
 from espbench.services import jars, postgresql, unprivileged
 from espbench.services.java import find_java
@@ -142,8 +142,8 @@ def _ports(settings: Settings) -> Finding:
     taken = [port for port in demanded if not port_is_free(port) and not _ours(settings)]
     try:
         free_ports(1)
-    except OSError as error:
-        return _to_do("ports", f"none free on {HOST}: {error.strerror}", "end some program")
+    except MachineError as error:
+        return _to_do("ports", error.cause, "end some program")
     if taken:
         return _to_do("ports", f"taken: {taken}", "end the program or choose another port")
     return _fine("ports", f"free ones on {HOST}")

@@ -11,11 +11,12 @@ openssh-server (Debian: apt-get install openssh-server iproute2). Standard libra
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,7 +30,7 @@ def main() -> None:
     """Make the hosts, run, clean up; leave with the run's exit code."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--queries", default="q3")
-    options.add_argument("--duration", default="20")
+    options.add_argument("--duration", default="26")
     options.add_argument("--keep", action="store_true", help="leave the namespaces as they are")
     given = options.parse_args()
     refuse_where_it_cannot_work()
@@ -163,7 +164,12 @@ def build_wheels(work: Path) -> tuple[Path, Path]:
 
 def remove_hosts() -> None:
     """Remove what we made, or what an earlier try left."""
-    for name in HOSTS:
+    for number, name in enumerate(HOSTS):
+        # Sessions that ssh keeps open for a while would keep the namespace.
+        for pid in run(["ip", "netns", "pids", namespace(name)], check=False).stdout.split():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        run(["ip", "link", "del", f"espbench-v{number}"], check=False)
         run(["ip", "netns", "del", namespace(name)], check=False)
     run(["ip", "link", "del", BRIDGE], check=False)
 

@@ -108,11 +108,15 @@ class Playbook:
             while True:
                 yield self._events.get_nowait()
 
+    def killed(self) -> bool:
+        """Whether it ended without telling how."""
+        return self._code is None
+
     def ended_badly(self) -> str | None:
         """Why it ended without a step that failed; None where it ended well."""
         if self._code == 0:
             return None
-        if self._code is None:
+        if self.killed():
             return "its process was killed"
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
         errors = [line for line in lines if "ERROR" in line] or lines

@@ -80,7 +80,7 @@ class Driver:
             raise
         finally:
             end_everything(self.mark)
-            self._finish_cleaning()
+            self._finish_cleaning(playbook)
 
     def _follow(self, playbook: Playbook) -> None:
         reader = Reader(self.run_dir.root / "logs")
@@ -162,7 +162,7 @@ class Driver:
     def _use_answer(self, ended: Ended) -> None:
         name, document = ended.step.name, self.run_dir.document
         if name == "services":
-            self._note_services(json.loads(ended.stdout)["services"], ended.step.host)
+            self._note_services(json.loads(ended.stdout)["services"], remote=ended.step.remote)
         elif name == "clocks":
             document.setdefault("clocks", []).append(
                 {"moment": ended.started.isoformat(), **json.loads(ended.stdout)}
@@ -177,19 +177,19 @@ class Driver:
             if not self.settings.keep_captures:
                 shutil.rmtree(self.run_dir.capture(find_query(str(ended.step.query))))
 
-    def _note_services(self, answered: list[dict[str, Any]], host: str | None) -> None:
+    def _note_services(self, answered: list[dict[str, Any]], *, remote: bool) -> None:
         shown = ("name", "address", "settings")
         for each in answered:
-            entry = {key: each[key] for key in shown} | ({"host": host} if host else {})
+            entry = {key: each[key] for key in shown}
             self.run_dir.document["services"].append(entry)
         self.run_dir.save()
-        if host is None:
+        if not remote:
             # Processes of other hosts are beyond our sight; the steps notice their end.
             self.watch.take_servers(self.settings, [str(each["name"]) for each in answered])
 
-    def _finish_cleaning(self) -> None:
+    def _finish_cleaning(self, ended: Playbook) -> None:
         """Clean up what a dead Ansible could not; nothing where it did its work."""
-        if not self._left():
+        if not self._left() and not (self.wishes.inventory and ended.killed()):
             return
         playbook = self._playbook("cleanup", ["--tags", "cleanup"])
         playbook.start()

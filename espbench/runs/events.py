@@ -1,7 +1,7 @@
 """Ansible's events as steps of a run: what began, what ended, what failed and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any
@@ -21,15 +21,17 @@ class Step:
 
     name: str
     query: str | None = None
-    # Of another machine, where the task ran there.
-    host: str | None = None
+    # Whether it is done on other hosts.
+    remote: bool = False
 
     def __str__(self) -> str:
         return f"{self.query}: {self.name}" if self.query else self.name
 
     @property
     def log(self) -> str:
-        """The name of its log in the run's directory."""
+        """The name of its log in the run's directory; on other hosts Ansible's own tells most."""
+        if self.remote:
+            return "ansible.log"
         return f"{self.query}-{self.name}.log" if self.query else f"{self.name}.log"
 
 
@@ -106,15 +108,14 @@ class Reader:
         if began.step.name in _ENDS and result["rc"] != 0:
             return self._failed(began.step, result)
         seconds = (_moment(event) - began.started).total_seconds()
-        step = replace(began.step, host=host_of(event.get("event_data") or {}))
-        return Ended(step, began.started, seconds, str(result.get("stdout") or ""))
+        return Ended(began.step, began.started, seconds, str(result.get("stdout") or ""))
 
     def _failed(self, step: Step, result: Mapping[str, Any]) -> Failed:
         fatal = step.name not in _ENDS
         code = result.get("rc")
         if not isinstance(code, int):
             # Not the command but Ansible: an undefined variable, a host that cannot be reached.
-            message = " ".join(str(result.get("msg") or "Ansible gives no reason").split())
+            message = " ".join(str(result.get("msg") or "Ansible tells no reason here").split())
             return Failed(step, message, int(ExitCode.SERVICE), fatal)
         said = str(result.get("stderr") or "")
         return Failed(step, last_words(self._logs / step.log, code, said), code, fatal)
@@ -127,15 +128,7 @@ def step_of(data: Mapping[str, Any]) -> Step | None:
         return None
     words = str(data.get("task") or "").split()
     query = words[-1] if words and words[-1] in _QUERIES else None
-    return Step(path.stem, query)
-
-
-def host_of(data: Mapping[str, Any]) -> str | None:
-    """The other host on which a task ran."""
-    delegated = (data.get("res") or {}).get("_ansible_delegated_vars")
-    if isinstance(delegated, dict) and delegated.get("ansible_delegated_host"):
-        return str(delegated["ansible_delegated_host"])
-    return None
+    return Step(path.stem, query, path.parent.name == "remote")
 
 
 def _moment(event: Mapping[str, Any]) -> datetime:

@@ -280,7 +280,13 @@ def free_ports(count: int, host: str = HOST) -> list[int]:
     sockets = [socket.socket() for _ in range(count)]
     try:
         for one in sockets:
-            one.bind((host, 0))
+            try:
+                one.bind((host, 0))
+            except OSError as error:
+                raise MachineError(
+                    f"no server can listen on {host}: {error.strerror}",
+                    "choose an address of this machine (listen_address)",
+                ) from error
         return [int(one.getsockname()[1]) for one in sockets]
     finally:
         for one in sockets:
