@@ -104,7 +104,7 @@ class LoadSettings(_Group):
     """What the sender is asked for, per stream, and which part of it is warm-up."""
 
     rate: Annotated[float, Field(gt=0)] = 1_000.0
-    duration: Annotated[float, Field(gt=0)] = 40.0
+    duration: Annotated[float, Field(gt=0)] = 32.0
     warmup: Annotated[float, Field(ge=0)] = 10.0
     # As `espbench send --profile` takes it: NAME[:KEY=VALUE,…].
     profile: str = "constant"
