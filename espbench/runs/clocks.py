@@ -60,4 +60,8 @@ def ask(command: Sequence[str], clock: Callable[[], int] = time.time_ns) -> Offs
                 f"the clock of the other host cannot be read: {said[-1] if said else error}",
                 f"try: {' '.join(command[:-1])}",
             ) from error
+        except BaseException:
+            # Stopped while it waited; leaving would wait for the other end.
+            child.kill()
+            raise
     return offset(rounds)

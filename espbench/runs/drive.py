@@ -81,6 +81,8 @@ class Driver:
         finally:
             end_everything(self.mark)
             self._finish_cleaning(playbook)
+            for file in self.run_dir.root.glob("*.pid*"):
+                file.unlink()
 
     def _follow(self, playbook: Playbook) -> None:
         reader = Reader(self.run_dir.root / "logs")
