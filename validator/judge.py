@@ -210,11 +210,11 @@ def _latency(outcome: Outcome, after: Bools, request: Request) -> Latency:
     taken = elapsed_ms(answers.owed_ms, answers.given_ms)
     end_to_end = elapsed_ms(answers.due_ms, answers.given_ms)
     headline = taken[matched & after]
-    commit = None
+    commit = commit_after = None
     if outcome.commit_ms is not None:
         known = outcome.commit_ms != UNKNOWN_MS
         committed = elapsed_ms(answers.owed_ms, outcome.commit_ms)
-        commit = committed[known]
+        commit, commit_after = statistics(committed[known]), statistics(committed[known & after])
         if known.any():
             headline = committed[known & after]
     return Latency(
@@ -222,7 +222,8 @@ def _latency(outcome: Outcome, after: Bools, request: Request) -> Latency:
         after_warmup=statistics(taken[matched & after]),
         end_to_end=statistics(end_to_end[has_due]),
         end_to_end_after_warmup=statistics(end_to_end[has_due & after]),
-        commit=statistics(commit) if commit is not None else None,
+        commit=commit,
+        commit_after_warmup=commit_after,
         slo_figure_ms=percentile(headline, request.slo.percentile),
     )
 

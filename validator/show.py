@@ -31,6 +31,7 @@ def render(verdict: Verdict) -> RenderableType:
         ("  after warm-up", "latency_ms_after_warmup"),
         ("  end to end", "end_to_end_ms"),
         ("  commit", "commit_latency_ms"),
+        ("  commit, after warm-up", "commit_latency_ms_after_warmup"),
     ):
         if key in document:
             table.add_row(

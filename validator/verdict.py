@@ -38,6 +38,7 @@ class Latency:
     end_to_end: dict[str, Any]
     end_to_end_after_warmup: dict[str, Any]
     commit: dict[str, Any] | None
+    commit_after_warmup: dict[str, Any] | None
     slo_figure_ms: float | None
 
 
@@ -146,6 +147,7 @@ class Verdict:
         }
         if latency and latency.commit is not None:
             document["commit_latency_ms"] = latency.commit
+            document["commit_latency_ms_after_warmup"] = latency.commit_after_warmup
         return document | {
             "latency_label": self.latency_label,
             "latency_marks": self.clock.problems(),

@@ -30,6 +30,7 @@ FIGURES = (
     ("latency_ms", "all answers"),
     ("end_to_end_ms_after_warmup", "from due time, after warm-up"),
     ("end_to_end_ms", "from due time, all answers"),
+    ("commit_latency_ms_after_warmup", "until the commit, after warm-up"),
     ("commit_latency_ms", "until the commit, all answers"),
     ("update_latency_ms", "of the last update, from its last input"),
 )
