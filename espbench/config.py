@@ -118,6 +118,8 @@ class SparkSettings(_Group):
     driver_memory: Annotated[str, Field(pattern=r"^\d+[mg]$")] = "2g"
     # Seconds until a change of a looked-up table must be seen.
     freshness: Annotated[float, Field(ge=0)] = 10.0
+    # Seconds for which a query runs on made-up records before it is ready; 0: not at all.
+    rehearsal: Annotated[float, Field(ge=0, le=3_600)] = 10.0
     # Spark's own settings, by their names; they beat ours.
     conf: dict[str, str] = {}
 

@@ -64,6 +64,11 @@ def run_of(run_id: str, query: Query) -> str:
     return f"{run_id}-{query.short}"
 
 
+def rehearsal_of(run: str) -> str:
+    """Under which name the topics of a query's rehearsal are recorded, while it lasts."""
+    return f"{run}.rehearsal"
+
+
 def source_topic(prefix: str, run: str, stream: int) -> str:
     """The topic of a source stream."""
     return f"{prefix}-{run}-{stream}"

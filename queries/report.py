@@ -38,6 +38,8 @@ class Report:
     sink_options: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     started_ms: int | None = None
+    # What was spent on the rehearsal before the query was ready.
+    rehearsal_s: float = 0.0
     ready_ms: int | None = None
     stopped_ms: int | None = None
     reason: str | None = None
@@ -57,6 +59,7 @@ class Report:
             "guarantee": self.guarantee,
             "topics": self.topics,
             "started_ms": self.started_ms,
+            "rehearsal_s": round(self.rehearsal_s, 1),
             "ready_ms": self.ready_ms,
             "stopped_ms": self.stopped_ms,
             "reason": self.reason,

@@ -3,9 +3,8 @@
 import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -13,72 +12,30 @@ from typing import TYPE_CHECKING, Any
 from espbench.errors import EspbenchError, Interrupted, ServiceError
 from espbench.logs import LOGGER
 from espbench.timestamps import now_ms
-from queries.batches import Around, Handler
 from queries.bounded import bounded
 from queries.checkpoint import claimed
-from queries.definition import Batched, Definition, Inputs, Streamed
-from queries.drain import Finish
-from queries.engine import Engine, Plan
+from queries.engine import Engine
+from queries.job import Job
 from queries.progress import Listener, ProgressLog, committed_offsets
+from queries.rehearsal import rehearse
 from queries.report import Report, python_versions, write_json
 from queries.session import (
     STOP_TIMEOUT_S,
-    Places,
     Session,
     first_line,
-    sink_options,
-    source_options,
     spark_failures,
     spark_session,
 )
-from queries.source import read_stream
+from queries.stream import options_of, shown, start_stream
 from queries.watch import BrokerWatch
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
-
-    from schema.contract import Database
 
 POLL_S = 0.05
 # What a killed JVM needs until its process is gone and its connections are reset.
 DEATH_S = 3.0
 WAITING = "Waiting for data to arrive"
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What one execution needs; `topics` by role, `ask_broker` raises where none answers."""
-
-    definition: Definition
-    topics: Mapping[str, str]
-    bootstrap_servers: str
-    ask_broker: Callable[[], object]
-    plan: Plan
-    places: Places
-    checkpoint: Path
-    jars: Sequence[Path]
-    java_home: Path
-    driver_memory: str
-    finish: Finish
-    freshness_s: float
-    # None for a query without tables.
-    database: "Database | None"
-    partitions: Mapping[str, int]
-    kafka_options: Mapping[str, str] = field(default_factory=dict)
-    spark_conf: Mapping[str, str] = field(default_factory=dict)
-    ready_file: Path | None = None
-
-    @property
-    def way(self) -> Streamed | Batched:
-        """How the query runs in the chosen mode."""
-        return self.definition.ways[self.plan.engine]
-
-    def needed_database(self) -> "Database":
-        """The database of a query that has tables."""
-        if self.database is None:
-            raise TypeError(f"{self.definition.query.name} names no table")
-        return self.database
 
 
 def run_query(job: Job, report: Report) -> None:
@@ -124,6 +81,8 @@ def _run(job: Job, report: Report, lock: int) -> None:
             with _signals() as stop_asked, BrokerWatch(job.ask_broker) as watch:
                 with _failures_explained(session, job):
                     _note_versions(session, report)
+                    if not report.totals.answered:  # else it takes over, and is waited for
+                        report.rehearsal_s = rehearse(session, job, stop_asked)
                     query = _start(session, job, report, log)
                     _wait_until_ready(session, query, job, report, log, stop_asked)
                 report.reason = _follow(session, job, log, watch, stop_asked)
@@ -149,69 +108,16 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _start(session: Session, job: Job, report: Report, log: ProgressLog) -> "StreamingQuery":
-    query = job.definition.query
-    source = source_options(job.bootstrap_servers, job.kafka_options)
-    streams = {
-        number: read_stream(session.spark, source, job.topics[f"source-{number}"])
-        for number in query.streams
-    }
-    report.source_options = _without(source, job.kafka_options)
-    sink: dict[str, str] = {}
-    if query.sink:
-        sink = sink_options(job.bootstrap_servers, job.topics["sink"], job.kafka_options)
-        report.sink_options = _without(sink, job.kafka_options)
+    source, sink = options_of(job)
+    report.source_options = shown(source, job.kafka_options)
+    report.sink_options = shown(sink, job.kafka_options)
     listener: Any = Listener(log)
     session.spark.streams.addListener(listener)
-    inputs = Inputs(streams, lambda table: _lookup(session, job, table))
-    trigger: Any = job.plan.trigger()
-    way = job.way
-    if isinstance(way, Streamed):
-        writer = way.answers(inputs).writeStream.format("kafka").options(**sink)
-        writer = writer.outputMode(job.plan.output_mode)
-    else:
-        around = Around(
-            spark=session.spark,
-            partitions=job.partitions,
-            sink_options=sink,
-            lookup=inputs.lookup,
-            database=job.needed_database,
-            freshness_s=job.freshness_s,
-            directory=job.checkpoint,
-            counters=report.counters,
-        )
-        handle: Any = _remembering(way.handler(around), log)
-        writer = way.records(inputs).writeStream.foreachBatch(handle)
-    return (
-        writer.queryName(query.name)
-        .option("checkpointLocation", str(job.checkpoint))
-        .trigger(**trigger)
-        .start()
-    )
 
+    def note(error: EspbenchError) -> None:
+        log.error = error
 
-def _lookup(session: Session, job: Job, table: str) -> "DataFrame":
-    """A table of the database; read whenever Spark plans a batch with it."""
-    database = job.needed_database()
-    reader = session.spark.read.format("jdbc").options(**database.jdbc())
-    return reader.option("dbtable", database.quoted(table)).load()
-
-
-def _remembering(handle: Handler, log: ProgressLog) -> Handler:
-    """Spark wraps what a handler raises in pages of Java; our own errors say it in a line."""
-
-    def remember(batch: "DataFrame", number: int) -> None:
-        try:
-            handle(batch, number)
-        except EspbenchError as error:
-            log.error = error
-            raise
-
-    return remember
-
-
-def _without(options: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """The options that may be shown: the user's may hold secrets."""
-    return {name: value for name, value in options.items() if name[6:] not in given}
+    return start_stream(session.spark, job, report.counters, note, job.plan.trigger())
 
 
 def _wait_until_ready(

@@ -167,6 +167,11 @@ class Session:
     driver: "subprocess.Popen[bytes]"
     settings: tuple[Setting, ...]
 
+    def collect_garbage(self) -> None:
+        """Have the JVM collect now what it would else collect soon."""
+        jvm: Any = self.spark.sparkContext._jvm  # noqa: SLF001 - the only way to Java
+        jvm.System.gc()
+
     def death(self) -> str | None:
         """How the JVM ended, None while it lives."""
         code = self.driver.poll()

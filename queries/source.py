@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 SENSOR_COLUMNS = 57
+# The stream of production times; the others are sensors.
+PRODUCTION_TIMES = 3
 # 18 digits always fit into 64 bits; a longer number is no integer of this benchmark.
 _INTEGER = "-?[0-9]{1,18}"
 # Possessive, so that a line that does not match is given up in one pass.

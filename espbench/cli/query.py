@@ -15,8 +15,10 @@ from espbench.services.endpoints import database_address
 
 if TYPE_CHECKING:
     from espbench.kafka.admin import KafkaAdmin
+    from queries.engine import Engine
+    from queries.job import Job
+    from queries.rehearsal import Rehearsal
     from queries.report import Report
-    from queries.runner import Job
     from schema.contract import Database
 
 # The watch over the broker asks often and has patience of its own.
@@ -53,6 +55,14 @@ def query(
         float | None,
         typer.Option(min=0, help="Seconds until a change of a looked-up table must be seen (10)."),
     ] = None,
+    rehearsal: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Seconds of warming up on made-up records and topics of its own, before it is "
+            "ready (10; 0: none).",
+        ),
+    ] = None,
     db: options.Db = None,
     trigger_ms: Annotated[
         int | None,
@@ -85,6 +95,7 @@ def query(
             "spark.engine": engine,
             "spark.master": master,
             "spark.freshness": freshness,
+            "spark.rehearsal": rehearsal,
             "kafka.bootstrap_servers": bootstrap_servers,
             "database.url": db,
         },
@@ -135,9 +146,9 @@ def _prepare(
     from espbench.services.java import find_java
     from queries import engine
     from queries.drain import Finish, read_goal
+    from queries.job import Job
     from queries.registry import DEFINITIONS
     from queries.report import Report
-    from queries.runner import Job
     from queries.session import Places
 
     definition = DEFINITIONS[query]
@@ -187,6 +198,7 @@ def _prepare(
         kafka_options=settings.kafka.options,
         spark_conf=settings.spark.conf,
         ready_file=ready_file,
+        rehearsal=_rehearsal(settings, plan.engine, run, admin),
     )
     report = Report(
         query=query.name,
@@ -203,6 +215,25 @@ def _prepare(
         checkpoint=where,
     )
     return job, report
+
+
+def _rehearsal(
+    settings: Settings, mode: "Engine", run: str, admin: "KafkaAdmin"
+) -> "Rehearsal | None":
+    """None where nothing waits: available-now has its records already."""
+    from espbench.kafka.registry import TopicRegistry
+    from queries.engine import Engine
+    from queries.rehearsal import Rehearsal
+
+    if mode is Engine.AVAILABLE_NOW or not settings.spark.rehearsal:
+        return None
+    return Rehearsal(
+        seconds=settings.spark.rehearsal,
+        admin=admin,
+        registry=TopicRegistry(StateDir.of(settings).topics),
+        run=names.rehearsal_of(run),
+        replication_factor=settings.kafka.replication_factor,
+    )
 
 
 def _partitions(admin: "KafkaAdmin", topics: dict[str, str]) -> dict[str, int]:

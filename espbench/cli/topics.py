@@ -176,9 +176,12 @@ def delete(
         if registry.read(run) is None:
             raise _unknown_run(run)
         registry.forget(run)
+        registry.forget(names.rehearsal_of(run))
     else:
         admin, registry = _connect(settings)
         deleted = delete_topics(admin, registry, run)
+        if registry.read(names.rehearsal_of(run)):  # one that was killed
+            deleted += delete_topics(admin, registry, names.rehearsal_of(run))
         # A checkpoint of these topics would skip records of new ones with the same names.
         shutil.rmtree(StateDir.of(settings).root / "queries" / run, ignore_errors=True)
     if json:

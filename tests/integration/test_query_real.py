@@ -184,12 +184,21 @@ class Started:
         return not psutil.wait_procs([self.driver], timeout=30)[1]
 
 
-@pytest.mark.parametrize("engine", ["micro-batch", "auto"])
-def test_poison_is_counted_and_never_answered(engine: str, run: str, servers: str) -> None:
+@pytest.mark.parametrize(("engine", "rehearsal"), [("micro-batch", "0"), ("auto", "2")])
+def test_poison_is_counted_and_never_answered(
+    engine: str, rehearsal: str, run: str, servers: str
+) -> None:
+    """With a rehearsal before: it leaves no trace in answers, counts and topics."""
     produce(servers, run, VALUES)
-    done = espbench("query", "q3", "--run", run, "--engine", engine, "--until-idle", "3", "--json")
+    before = KafkaAdmin(servers).names()
+    done = espbench(
+        "query", "q3", "--run", run, "--engine", engine, "--rehearsal", rehearsal,
+        "--until-idle", "3", "--json",
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
+    assert (report["rehearsal_s"] > 0) == (rehearsal != "0")
+    assert KafkaAdmin(servers).names() == before
     assert report["input_rows"] == len(VALUES)
     assert report["malformed"] == len(BAD_LINES) + len(POISON)
     assert report["first_malformed"][0].keys() == {"stream", "partition", "offset"}
