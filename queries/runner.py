@@ -16,9 +16,10 @@ from espbench.timestamps import now_ms
 from queries.batches import Around, Handler
 from queries.bounded import bounded
 from queries.checkpoint import claimed
+from queries.cluster import shown, wait_for_executors
 from queries.definition import Batched, Definition, Inputs, Streamed
 from queries.drain import Finish
-from queries.engine import Engine, Plan
+from queries.engine import Engine, Plan, is_local
 from queries.progress import Listener, ProgressLog, committed_offsets
 from queries.report import Report, python_versions, write_json
 from queries.session import (
@@ -120,10 +121,11 @@ def _run(job: Job, report: Report, lock: int) -> None:
             given=job.spark_conf,
             held_open=[lock],
         ) as session:
-            report.settings = {each.name: each.value for each in session.settings}
+            report.settings = shown({each.name: each.value for each in session.settings})
             with _signals() as stop_asked, BrokerWatch(job.ask_broker) as watch:
                 with _failures_explained(session, job):
                     _note_versions(session, report)
+                    _wait_for_cluster(session, job, stop_asked)
                     query = _start(session, job, report, log)
                     _wait_until_ready(session, query, job, report, log, stop_asked)
                 report.reason = _follow(session, job, log, watch, stop_asked)
@@ -133,6 +135,15 @@ def _run(job: Job, report: Report, lock: int) -> None:
                 raise Interrupted(f"{name} was stopped before its work was done")
     finally:
         log.close()
+
+
+def _wait_for_cluster(session: Session, job: Job, stop_asked: threading.Event) -> None:
+    """Executors must be there before the query can be ready."""
+    if is_local(job.plan.master):
+        return
+    partitions = sum(job.partitions.values())
+    at_once = job.definition.tasks(partitions) if job.plan.engine is Engine.REAL_TIME else None
+    wait_for_executors(session.spark, job.plan.master, at_once, stop_asked.is_set)
 
 
 def _silence_py4j() -> None:
@@ -183,7 +194,8 @@ def _start(session: Session, job: Job, report: Report, log: ProgressLog) -> "Str
         writer = way.records(inputs).writeStream.foreachBatch(handle)
     return (
         writer.queryName(query.name)
-        .option("checkpointLocation", str(job.checkpoint))
+        # Of this machine, or mounted on it: not of the file system that a cluster has by default.
+        .option("checkpointLocation", f"file://{job.checkpoint}")
         .trigger(**trigger)
         .start()
     )
