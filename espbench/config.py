@@ -64,7 +64,8 @@ class KafkaSettings(_Group):
     """The broker. Without `bootstrap_servers` the embedded one is used."""
 
     bootstrap_servers: str | None = None
-    # For Spark's source and sink, e.g. security.protocol; a secret belongs into the environment.
+    # Kafka's own in Java's names, e.g. security.protocol: all for Spark, those that let a client in
+    # for the other clients as well. A secret belongs into the environment.
     options: dict[str, str] = {}
     prefix: Name = "espbench"
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 1
@@ -116,6 +117,8 @@ class SparkSettings(_Group):
     master: str = "local[*]"
     engine: Literal["auto", "micro-batch", "real-time", "available-now"] = "auto"
     driver_memory: Annotated[str, Field(pattern=r"^\d+[mg]$")] = "2g"
+    # Checkpoints by run and query; on a cluster a directory that all its machines share.
+    checkpoint_dir: Path | None = None
     # Seconds until a change of a looked-up table must be seen.
     freshness: Annotated[float, Field(ge=0)] = 10.0
     # Seconds for which a query runs on made-up records before it is ready; 0: not at all.

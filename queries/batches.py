@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from queries.carry import Carry
+from queries.sink import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 Handler = Callable[["DataFrame", int], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Around:
     """What a handler may use.
 
@@ -27,6 +29,7 @@ class Around:
     """
 
     spark: "SparkSession"
+    bootstrap_servers: str
     partitions: Mapping[str, int]
     sink_options: Mapping[str, str]
     lookup: "Callable[[str], DataFrame]"
@@ -43,10 +46,11 @@ class Around:
         """Write answers (`value`, perhaps `key`) to the sink; they are acknowledged on return."""
         answers.write.format("kafka").options(**self.sink_options).save()
 
-    def write_rows(self, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-        """Write answers that this process holds."""
-        if rows:
-            arrays = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
-            self.write(
-                self.spark.createDataFrame(pa.table(dict(zip(columns, arrays, strict=True))))
-            )
+    def write_rows(self, records: Sequence[tuple[str | None, str]]) -> None:
+        """Write keys and values of answers that this process holds; acknowledged on return."""
+        if records:
+            self._sink.write(records)
+
+    @cached_property
+    def _sink(self) -> Sink:
+        return Sink(self.bootstrap_servers, self.sink_options["topic"])

@@ -46,7 +46,7 @@ def outliers(around: Around) -> Handler:
     def handle(batch: "DataFrame", number: int) -> None:
         records = pa.concat_tables([carry.before(number), batch.toArrow().cast(RECORDS)])
         windows, rest = split(records)
-        around.write_rows(("value",), [row for window in windows for row in answers(window)])
+        around.write_rows([(None, value) for window in windows for value in answers(window)])
         carry.save(number, rest)
 
     return handle
@@ -66,7 +66,7 @@ def split(records: pa.Table) -> tuple[list[pa.Table], pa.Table]:
     return windows, pa.concat_tables([records.slice(0, 0), *rest]).combine_chunks()
 
 
-def answers(window: pa.Table) -> list[tuple[str]]:
+def answers(window: pa.Table) -> list[str]:
     """`<id>;<line>,<probability>` of the window's outliers, in their order."""
     from queries.sos import StochasticOutlierSelection  # noqa: PLC0415 - scikit-learn, an extra
 
@@ -77,7 +77,7 @@ def answers(window: pa.Table) -> list[tuple[str]]:
     chosen = np.flatnonzero(probability >= THRESHOLD)
     values = window["value"].take(chosen).to_pylist()
     return [
-        (f"{value},{share:.2f}",)
+        f"{value},{share:.2f}"
         for value, share in zip(values, probability[chosen].tolist(), strict=True)
     ]
 

@@ -7,6 +7,7 @@ its production times have keys that no row has.
 """
 
 import random
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from espbench.errors import EspbenchError
 from espbench.kafka import client
 from espbench.kafka.made import create_topics, delete_topics
+from espbench.kafka.security import login
 from espbench.logs import LOGGER
 from queries.bounded import bounded
 from queries.engine import Engine
@@ -58,8 +60,11 @@ def rehearse(session: Session, job: Job, stop_asked: threading.Event) -> float:
     begun = time.monotonic()
     topics = {role: f"{name}-rehearsal" for role, name in job.topics.items()}
     partitions = {topics[role]: job.partitions[name] for role, name in _sources(job).items()}
+    # Beside the query's own, where a cluster can reach it too.
+    checkpoints = job.checkpoint.with_name(f"{job.checkpoint.name}-rehearsal")
     try:
         with ExitStack() as cleanup:
+            cleanup.callback(shutil.rmtree, checkpoints, ignore_errors=True)
             cleanup.enter_context(_topics(rehearsal, topics, max(partitions.values())))
             cleanup.enter_context(_feed(job, topics, partitions))
             for name, trigger in _stages(job):
@@ -67,7 +72,7 @@ def rehearse(session: Session, job: Job, stop_asked: threading.Event) -> float:
                     job,
                     topics=topics,
                     partitions=partitions,
-                    checkpoint=job.places.scratch / "rehearsal" / name,
+                    checkpoint=checkpoints / name,
                 )
                 seconds = rehearsal.seconds / len(_stages(job))
                 _perform(session, stage, trigger, seconds, stop_asked)
@@ -138,7 +143,8 @@ def _feed(job: Job, topics: Mapping[str, str], partitions: Mapping[str, int]) ->
     ended = threading.Event()
     library = client.library()
     producer = library.Producer(
-        {"bootstrap.servers": job.bootstrap_servers, "linger.ms": 0}, logger=client.logger()
+        {**login(job.bootstrap_servers), "bootstrap.servers": str(job.bootstrap_servers)},
+        logger=client.logger(),
     )
 
     def feed() -> None:

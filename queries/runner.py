@@ -14,7 +14,8 @@ from espbench.logs import LOGGER
 from espbench.timestamps import now_ms
 from queries.bounded import bounded
 from queries.checkpoint import claimed
-from queries.engine import Engine
+from queries.cluster import shown, wait_for_executors
+from queries.engine import Engine, is_local
 from queries.job import Job
 from queries.progress import Listener, ProgressLog, committed_offsets
 from queries.rehearsal import rehearse
@@ -26,7 +27,7 @@ from queries.session import (
     spark_failures,
     spark_session,
 )
-from queries.stream import options_of, shown, start_stream
+from queries.stream import not_given, options_of, start_stream
 from queries.watch import BrokerWatch
 
 if TYPE_CHECKING:
@@ -77,10 +78,11 @@ def _run(job: Job, report: Report, lock: int) -> None:
             given=job.spark_conf,
             held_open=[lock],
         ) as session:
-            report.settings = {each.name: each.value for each in session.settings}
+            report.settings = shown({each.name: each.value for each in session.settings})
             with _signals() as stop_asked, BrokerWatch(job.ask_broker) as watch:
                 with _failures_explained(session, job):
                     _note_versions(session, report)
+                    _wait_for_cluster(session, job, stop_asked)
                     if not report.totals.answered:  # else it takes over, and is waited for
                         report.rehearsal_s = rehearse(session, job, stop_asked)
                     query = _start(session, job, report, log)
@@ -92,6 +94,15 @@ def _run(job: Job, report: Report, lock: int) -> None:
                 raise Interrupted(f"{name} was stopped before its work was done")
     finally:
         log.close()
+
+
+def _wait_for_cluster(session: Session, job: Job, stop_asked: threading.Event) -> None:
+    """Executors must be there before the query can be ready."""
+    if is_local(job.plan.master):
+        return
+    partitions = sum(job.partitions.values())
+    at_once = job.definition.tasks(partitions) if job.plan.engine is Engine.REAL_TIME else None
+    wait_for_executors(session.spark, job.plan.master, at_once, stop_asked.is_set)
 
 
 def _silence_py4j() -> None:
@@ -109,8 +120,8 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 
 def _start(session: Session, job: Job, report: Report, log: ProgressLog) -> "StreamingQuery":
     source, sink = options_of(job)
-    report.source_options = shown(source, job.kafka_options)
-    report.sink_options = shown(sink, job.kafka_options)
+    report.source_options = not_given(source, job.kafka_options)
+    report.sink_options = not_given(sink, job.kafka_options)
     listener: Any = Listener(log)
     session.spark.streams.addListener(listener)
 

@@ -23,7 +23,7 @@ def options_of(job: Job) -> tuple[dict[str, str], dict[str, str]]:
     return source, sink_options(job.bootstrap_servers, job.topics["sink"], job.kafka_options)
 
 
-def shown(options: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+def not_given(options: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
     """The options that may be shown: the user's may hold secrets."""
     return {name: value for name, value in options.items() if name[6:] not in given}
 
@@ -56,6 +56,7 @@ def start_stream(
     else:
         around = Around(
             spark=spark,
+            bootstrap_servers=job.bootstrap_servers,
             partitions=job.partitions,
             sink_options=sink,
             lookup=inputs.lookup,
@@ -66,7 +67,8 @@ def start_stream(
         )
         handle: Any = _noting(way.handler(around), note_error)
         writer = way.records(inputs).writeStream.foreachBatch(handle)
-    writer = writer.queryName(query.name).option("checkpointLocation", str(job.checkpoint))
+    # Of this machine, or mounted on it: not of the file system that a cluster has by default.
+    writer = writer.option("checkpointLocation", f"file://{job.checkpoint}").queryName(query.name)
     return writer.trigger(**trigger).start()
 
 
