@@ -27,11 +27,15 @@ WINDOW_MS = 1_000
 IDLE_MS = 2_000
 # How long a window's sums are kept for that.
 KEPT_MS = 600_000
+# Sums are kept in two halves, high * 2^32 + low: ten of the largest values would not fit into one.
+HALF_BITS = 32
+LOW_HALF = (1 << HALF_BITS) - 1
 
 WINDOWS = pa.schema(
     [
         ("start_ms", pa.int64()),
-        ("sum", pa.int64()),
+        ("high", pa.int64()),
+        ("low", pa.int64()),
         ("min", pa.int64()),
         ("max", pa.int64()),
         ("count", pa.int64()),
@@ -51,15 +55,18 @@ def updates(inputs: Inputs) -> "DataFrame":
         records.withWatermark("timestamp", f"{KEPT_MS} milliseconds")
         .groupBy(f.window("timestamp", f"{WINDOW_MS} milliseconds"))
         .agg(
-            f.avg("mf01").alias("avg"),
+            f.sum(f.shiftright("mf01", HALF_BITS)).alias("high"),
+            f.sum(f.col("mf01").bitwiseAND(LOW_HALF)).alias("low"),
             f.min("mf01").alias("min"),
             f.max("mf01").alias("max"),
             f.count("*").alias("count"),
         )
     )
+    # Both halves are exact as doubles, so that their sum is rounded once.
+    average = (f.col("high") * float(1 << HALF_BITS) + f.col("low")) / f.col("count")
     return by_window.select(
         f.unix_millis("window.start").cast("string").alias("key"),
-        f.format_string("%.6f,%d,%d,%d", "avg", "min", "max", "count").alias("value"),
+        f.format_string("%.6f,%d,%d,%d", average, "min", "max", "count").alias("value"),
     )
 
 
@@ -92,23 +99,24 @@ def merged(before: pa.Table, batch: pa.Table) -> tuple[pa.Table, pa.Table]:
     A window that was answered and got more records is to be answered again.
     """
     is_window = pc.is_null(before["partition"])
-    time_ms = batch["time_ms"].to_numpy()
+    time_ms, mf01 = batch["time_ms"].to_numpy(), batch["mf01"].to_numpy()
     found = pa.table(
         {
             "start_ms": time_ms - time_ms % WINDOW_MS,
-            "sum": batch["mf01"],
-            "min": batch["mf01"],
-            "max": batch["mf01"],
+            "high": mf01 >> HALF_BITS,
+            "low": mf01 & LOW_HALF,
+            "min": mf01,
+            "max": mf01,
             "count": np.ones(len(batch), dtype=np.int64),
             "answered": np.zeros(len(batch), dtype=np.bool_),
         }
     )
-    columns = ["start_ms", "sum", "min", "max", "count", "answered"]
+    ways = {"high": "sum", "low": "sum", "min": "min", "max": "max", "count": "sum"}
+    ways["answered"] = "all"
+    columns = ["start_ms", *ways]
     both = pa.concat_tables([before.filter(is_window).select(columns), found])
-    windows = both.group_by("start_ms", use_threads=False).aggregate(
-        [("sum", "sum"), ("min", "min"), ("max", "max"), ("count", "sum"), ("answered", "all")]
-    )
-    windows = windows.rename_columns(["start_ms", *columns[1:]]).sort_by("start_ms")
+    windows = both.group_by("start_ms", use_threads=False).aggregate(list(ways.items()))
+    windows = windows.rename_columns(columns).sort_by("start_ms")
     read = pa.table({"partition": batch["partition"], "start_ms": batch["time_ms"]})
     known = before.filter(pc.invert(is_window)).select(["partition", "start_ms"])
     seen = pa.concat_tables([known, read.cast(known.schema)]).group_by("partition")
@@ -130,16 +138,21 @@ def answers(windows: pa.Table) -> list[tuple[str, str]]:
     return [
         (
             str(each["start_ms"]),
-            f"{each['sum'] / each['count']:.6f},{each['min']},{each['max']},{each['count']}",
+            f"{_sum(each) / each['count']:.6f},{each['min']},{each['max']},{each['count']}",
         )
         for each in windows.to_pylist()
     ]
 
 
+def _sum(window: dict[str, int]) -> int:
+    return (window["high"] << HALF_BITS) + window["low"]
+
+
 def left(windows: pa.Table, ready: pa.Array, seen: pa.Table) -> pa.Table:
     """What the next batch needs."""
     answered = pc.or_(windows["answered"], ready)
-    windows = windows.set_column(5, "answered", answered)
+    place = windows.schema.get_field_index("answered")
+    windows = windows.set_column(place, "answered", answered)
     oldest = max(seen["start_ms"].to_pylist(), default=0) - KEPT_MS
     windows = windows.filter(pc.or_(pc.invert(answered), pc.greater(windows["start_ms"], oldest)))
     return (
