@@ -36,11 +36,20 @@ class Totals:
         self.input_rows += int(progress.get("numInputRows") or 0)
         for source in progress.get("sources", ()):
             merge(self.answered, parse_offsets(source.get("endOffset")))
-        for stream, metrics in (progress.get("observedMetrics") or {}).items():
+        for metrics in (progress.get("observedMetrics") or {}).values():
             self.malformed = (self.malformed or 0) + int(metrics.get("malformed") or 0)
-            first = metrics.get("first_malformed")
-            if first and len(self.first_malformed) < SHOWN_MALFORMED:
-                self.first_malformed.append({"stream": stream, **first})
+        room = SHOWN_MALFORMED - len(self.first_malformed)
+        self.first_malformed += set_aside(progress)[:room]
+
+
+def set_aside(progress: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The places of a batch's malformed records: `stream`, `partition`, `offset`, in order."""
+    places = [
+        {"stream": stream, **place}
+        for stream, metrics in (progress.get("observedMetrics") or {}).items()
+        for place in metrics.get("set_aside") or ()
+    ]
+    return sorted(places, key=lambda each: tuple(each.values()))
 
 
 def parse_offsets(value: Any) -> Offsets:
@@ -79,12 +88,26 @@ def committed_offsets(checkpoint: Path) -> Offsets:
     return offsets
 
 
+def malformed_file(progress_file: Path) -> Path:
+    """Where the places of malformed records are kept, beside the progress."""
+    return progress_file.with_name(
+        f"{progress_file.stem.removesuffix('-progress')}-malformed.jsonl"
+    )
+
+
 class ProgressLog:
-    """Collects progress events, from any thread; one JSON line each in `file`."""
+    """Collects progress events, from any thread; one JSON line each in `file`.
+
+    The places of malformed records are set aside, a line each in a file beside it, which is there
+    only if there are any. A query that goes on (`answered` is not empty) adds to its files.
+    """
 
     def __init__(self, file: Path, answered: Offsets | None = None) -> None:
         self._lock = threading.Lock()
-        self._file: TextIO = file.open("w", encoding="utf-8")
+        self.malformed_file = malformed_file(file)
+        if not answered:
+            self.malformed_file.unlink(missing_ok=True)
+        self._file: TextIO = file.open("a" if answered else "w", encoding="utf-8")
         self._totals = Totals(answered=answered or {})
         self._last_input = time.monotonic()
         self._last_was_empty = False
@@ -102,8 +125,16 @@ class ProgressLog:
             if not self._last_was_empty:
                 self._last_input = time.monotonic()
             if not self._file.closed:
-                self._file.write(json.dumps(progress, separators=(",", ":")) + "\n")
-                self._file.flush()
+                self._write(progress)
+
+    def _write(self, progress: dict[str, Any]) -> None:
+        if places := set_aside(progress):
+            with self.malformed_file.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(place) + "\n" for place in places)
+        for metrics in (progress.get("observedMetrics") or {}).values():
+            metrics.pop("set_aside", None)
+        self._file.write(json.dumps(progress, separators=(",", ":")) + "\n")
+        self._file.flush()
 
     def end(self, failure: str | None) -> None:
         """The query has ended, by itself or by a failure."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from espbench.errors import MachineError
 from espbench.paths import make_dir
-from queries.progress import Totals
+from queries.progress import Totals, malformed_file
 
 FORMAT = "espbench-query/1"
 
@@ -47,6 +47,10 @@ class Report:
     counters: dict[str, int] = field(default_factory=dict)
     totals: Totals = field(default_factory=Totals)
 
+    def _malformed_file(self) -> str | None:
+        file = malformed_file(self.progress_file)
+        return str(file) if file.exists() else None
+
     def document(self) -> dict[str, Any]:
         """The report as plain data."""
         return {
@@ -71,6 +75,7 @@ class Report:
             "input_rows": self.totals.input_rows,
             "malformed": self.totals.malformed,
             "first_malformed": self.totals.first_malformed,
+            "malformed_file": self._malformed_file(),
             "answered": {
                 topic: {str(partition): end for partition, end in sorted(ends.items())}
                 for topic, ends in self.totals.answered.items()

@@ -37,7 +37,7 @@ def sensor_records(raw: "DataFrame", *, stream: int) -> "DataFrame":
 
     Kafka's columns, `text`, `mf01` … `mf03`, `workplace`.
 
-    How many were malformed, and where the first of a batch stood, is observed as `stream-<n>`.
+    How many were malformed, and where they stood, is observed as `stream-<n>`.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415 - an extra; pure modules import this one
 
@@ -97,6 +97,7 @@ def _well_formed(raw: "DataFrame", pattern: str, stream: int) -> "DataFrame":
     observed = _checked(raw, pattern).observe(
         OBSERVED.format(stream),
         f.count_if(malformed).alias("malformed"),
-        f.min(f.when(malformed, f.struct("partition", "offset"))).alias("first_malformed"),
+        # Of a well-formed record it is null, which the list leaves out.
+        f.collect_list(f.when(malformed, f.struct("partition", "offset"))).alias("set_aside"),
     )
     return observed.where("well_formed")

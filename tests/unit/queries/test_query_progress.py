@@ -22,13 +22,45 @@ def test_batches_are_summed_up() -> None:
     assert totals.malformed is None
 
 
-def test_malformed_records_are_counted_with_a_place_per_batch() -> None:
+def malformed(*offsets: int) -> dict[str, Any]:
+    places = [{"partition": 0, "offset": offset} for offset in offsets]
+    return {"stream-1": {"malformed": len(places), "set_aside": places}}
+
+
+def test_malformed_records_are_counted_with_their_places() -> None:
     totals = Totals()
-    for count, first in ((3, {"partition": 0, "offset": 4}), (0, None)):
-        metrics = {"stream-1": {"malformed": count, "first_malformed": first}}
+    for metrics in (malformed(9, 4), malformed()):
         totals.add(progress(observedMetrics=metrics))
-    assert totals.malformed == 3
-    assert totals.first_malformed == [{"stream": "stream-1", "partition": 0, "offset": 4}]
+    assert totals.malformed == 2
+    assert totals.first_malformed == [
+        {"stream": "stream-1", "partition": 0, "offset": offset} for offset in (4, 9)
+    ]
+
+
+def test_no_more_places_are_shown_than_anybody_reads() -> None:
+    totals = Totals()
+    for first in (0, 15, 30):
+        totals.add(progress(observedMetrics=malformed(*range(first, first + 15))))
+    assert totals.malformed == 45
+    assert [place["offset"] for place in totals.first_malformed] == list(range(20))
+
+
+def test_malformed_records_are_set_aside_over_all_lives_of_a_query(tmp_path: Path) -> None:
+    path = tmp_path / "q-progress.jsonl"
+    aside = tmp_path / "q-malformed.jsonl"
+    aside.write_text("of another query\n", encoding="utf-8")
+    log = ProgressLog(path)
+    assert not aside.exists()
+    log.add(json.dumps(progress(observedMetrics=malformed(9, 4))))
+    log.close()
+    again = ProgressLog(path, {"topic": {0: 10}})
+    again.add(json.dumps(progress(observedMetrics=malformed(12))))
+    again.close()
+    places = [json.loads(line) for line in aside.read_text(encoding="utf-8").splitlines()]
+    assert [place["offset"] for place in places] == [4, 9, 12]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 2
+    assert "set_aside" not in lines[0]
 
 
 def test_a_batch_without_offsets_is_no_answer() -> None:
