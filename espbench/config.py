@@ -116,6 +116,8 @@ class SparkSettings(_Group):
     master: str = "local[*]"
     engine: Literal["auto", "micro-batch", "real-time", "available-now"] = "auto"
     driver_memory: Annotated[str, Field(pattern=r"^\d+[mg]$")] = "2g"
+    # Checkpoints by run and query; on a cluster a directory that all its machines share.
+    checkpoint_dir: Path | None = None
     # Seconds until a change of a looked-up table must be seen.
     freshness: Annotated[float, Field(ge=0)] = 10.0
     # Seconds for which a query runs on made-up records before it is ready; 0: not at all.

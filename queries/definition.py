@@ -70,6 +70,15 @@ class Definition:
         return partitions + (1 if way is not None and way.emits == UPDATES else 0)
 
     @property
+    def stateful(self) -> tuple[Engine, ...]:
+        """The modes in which executors keep state in the checkpoint."""
+        return tuple(
+            engine
+            for engine, way in self.ways.items()
+            if isinstance(way, Streamed) and way.emits == UPDATES
+        )
+
+    @property
     def engines(self) -> tuple[Engine, ...]:
         """The modes, the fastest first."""
         return tuple(self.ways)

@@ -12,6 +12,10 @@ AUTO = "auto"
 # Spark refuses shorter ones. It is the time between checkpoints, not a latency: records are
 # answered one by one in between.
 SHORTEST_REAL_TIME_MS = 5_000
+_HOMELESS = (
+    "executors keep this query's state in real-time mode, but reach no directory of this machine",
+    "name one that all share by --checkpoint or spark.checkpoint_dir, or use micro-batch",
+)
 # From the end of one interval until the next has read its tables.
 REREAD_MS = 2_000
 
@@ -59,21 +63,25 @@ def choose(
     tasks: int,
     trigger_ms: int | None = None,
     freshness_s: float | None = None,
+    homeless: Iterable[Engine] = (),
 ) -> Plan:
     """Decide how to run; `able` are the query's modes, fastest first.
 
     `tasks` are those that real-time mode runs at once: one a partition, one more to aggregate.
 
     `freshness_s` is how old a looked-up table may be, None for a query without one.
+    `homeless` are modes whose state, kept by executors, would have no place that all can reach.
     Raises `UsageError` for what Spark could not run, before anything is started.
     """
-    modes = tuple(able)
+    modes, barred = tuple(able), tuple(homeless)
+
+    def obstacle(mode: Engine) -> tuple[str, str] | None:
+        if mode in barred:
+            return _HOMELESS
+        return _obstacle(mode, master, tasks, trigger_ms, freshness_s)
+
     if asked == AUTO:
-        engine = next(
-            mode
-            for mode in modes
-            if _obstacle(mode, master, tasks, trigger_ms, freshness_s) is None
-        )
+        engine = next(mode for mode in modes if obstacle(mode) is None)
     else:
         engine = _parse(asked)
         if engine not in modes:
@@ -81,8 +89,8 @@ def choose(
                 f"{query} cannot run in the mode {engine}",
                 f"use one of: {', '.join([AUTO, *modes])}",
             )
-        if obstacle := _obstacle(engine, master, tasks, trigger_ms, freshness_s):
-            raise UsageError(*obstacle)
+        if reason := obstacle(engine):
+            raise UsageError(*reason)
     shortest = SHORTEST_REAL_TIME_MS if engine is Engine.REAL_TIME else 0
     return Plan(engine, _master(engine, master, tasks), trigger_ms or shortest)
 

@@ -14,7 +14,8 @@ from espbench.logs import LOGGER
 from espbench.timestamps import now_ms
 from queries.bounded import bounded
 from queries.checkpoint import claimed
-from queries.engine import Engine
+from queries.cluster import wait_for_executors, without_secrets
+from queries.engine import Engine, is_local
 from queries.job import Job
 from queries.progress import Listener, ProgressLog, committed_offsets
 from queries.rehearsal import rehearse
@@ -77,10 +78,13 @@ def _run(job: Job, report: Report, lock: int) -> None:
             given=job.spark_conf,
             held_open=[lock],
         ) as session:
-            report.settings = {each.name: each.value for each in session.settings}
+            report.settings = without_secrets(
+                {each.name: each.value for each in session.settings}
+            )
             with _signals() as stop_asked, BrokerWatch(job.ask_broker) as watch:
                 with _failures_explained(session, job):
                     _note_versions(session, report)
+                    _wait_for_cluster(session, job, stop_asked)
                     if not report.totals.answered:  # else it takes over, and is waited for
                         report.rehearsal_s = rehearse(session, job, stop_asked)
                     query = _start(session, job, report, log)
@@ -92,6 +96,15 @@ def _run(job: Job, report: Report, lock: int) -> None:
                 raise Interrupted(f"{name} was stopped before its work was done")
     finally:
         log.close()
+
+
+def _wait_for_cluster(session: Session, job: Job, stop_asked: threading.Event) -> None:
+    """Executors must be there before the query can be ready."""
+    if is_local(job.plan.master):
+        return
+    partitions = sum(job.partitions.values())
+    at_once = job.definition.tasks(partitions) if job.plan.engine is Engine.REAL_TIME else None
+    wait_for_executors(session.spark, job.plan.master, at_once, stop_asked.is_set)
 
 
 def _silence_py4j() -> None:

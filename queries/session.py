@@ -16,6 +16,7 @@ import psutil
 from espbench.errors import MissingExtra, ServiceError
 from espbench.paths import make_dir
 from queries.bounded import bounded
+from queries.cluster import driver_address, is_secret
 from queries.engine import Engine, Plan, is_local, local_cores
 
 if TYPE_CHECKING:
@@ -105,12 +106,31 @@ def spark_settings(
             *_bare_file_system(jars),
         ]
     else:
-        settings += [
-            Setting("spark.jars", ",".join(str(jar) for jar in jars), "shipped to the executors"),
-            Setting("spark.driver.extraClassPath", class_path, "the driver reads Kafka as well"),
-        ]
+        settings += _cluster_settings(plan, jars, class_path)
     settings += [Setting(name, value, "as configured") for name, value in given.items()]
     return tuple(settings)
+
+
+def _cluster_settings(plan: Plan, jars: Sequence[Path], class_path: str) -> list[Setting]:
+    """What a cluster needs; our Python stays on the driver, so nothing but jars is shipped."""
+    settings = [
+        Setting("spark.jars", ",".join(str(jar) for jar in jars), "shipped to the executors"),
+        Setting("spark.driver.extraClassPath", class_path, "the driver reads Kafka as well"),
+        Setting(
+            "spark.executor.extraJavaOptions",
+            "-Duser.timezone=UTC -XX:-UsePerfData",
+            "executors read the database's times, which are UTC, wherever they run",
+        ),
+    ]
+    if plan.engine is Engine.REAL_TIME:
+        settings.append(
+            Setting("spark.sql.shuffle.partitions", "1", "in real-time mode all tasks run at once")
+        )
+    if address := driver_address(plan.master):
+        reason = "the address that the cluster sees, and no other"
+        settings.append(Setting("spark.driver.host", address, reason))
+        settings.append(Setting("spark.driver.bindAddress", address, reason))
+    return settings
 
 
 def _bare_file_system(jars: Sequence[Path]) -> list[Setting]:
@@ -208,12 +228,16 @@ def spark_session(
     make_dir(places.log.parent)
     settings = spark_settings(plan, places, jars, driver_memory, app_name, given)
     conf = SparkConf(loadDefaults=False).setAll([(each.name, each.value) for each in settings])
+    # What is given here stands in the JVM's arguments, for everybody to see.
+    arguments = SparkConf(loadDefaults=False).setAll(
+        [(each.name, each.value) for each in settings if not is_secret(each.name)]
+    )
     before = _children()
     gateway: Any = None
     try:
         try:
             with _environment(plan, places, java_home):
-                gateway = _launch(conf, places, held_open)
+                gateway = _launch(arguments, places, held_open)
             spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
         except spark_failures() as error:
             raise ServiceError(

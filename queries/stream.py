@@ -66,7 +66,8 @@ def start_stream(
         )
         handle: Any = _noting(way.handler(around), note_error)
         writer = way.records(inputs).writeStream.foreachBatch(handle)
-    writer = writer.queryName(query.name).option("checkpointLocation", str(job.checkpoint))
+    # Of this machine, or mounted on it: not of the file system that a cluster has by default.
+    writer = writer.queryName(query.name).option("checkpointLocation", f"file://{job.checkpoint}")
     return writer.trigger(**trigger).start()
 
 

@@ -49,7 +49,10 @@ def query(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Spark's checkpoint (default: in the state directory, by run)."),
+        typer.Option(
+            help="Spark's checkpoint, a directory (default: by run, in the state directory or in "
+            "spark.checkpoint_dir)."
+        ),
     ] = None,
     freshness: Annotated[
         float | None,
@@ -144,7 +147,7 @@ def _prepare(
     from espbench.kafka.registry import check_run
     from espbench.services.jars import class_path
     from espbench.services.java import find_java
-    from queries import engine
+    from queries import cluster, engine
     from queries.drain import Finish, read_goal
     from queries.job import Job
     from queries.registry import DEFINITIONS
@@ -152,6 +155,9 @@ def _prepare(
     from queries.session import Places
 
     definition = DEFINITIONS[query]
+    cluster.check_master(settings.spark.master)
+    if given := checkpoint or settings.spark.checkpoint_dir:
+        cluster.check_checkpoint(given)
     topics = names.topics_of(settings.kafka.prefix, check_run(run), query)
     sources = tuple(topic for role, topic in topics.items() if role != "sink")
     address = kafka_address(settings)
@@ -169,12 +175,17 @@ def _prepare(
         tasks=definition.tasks(sum(partitions[topic] for topic in sources)),
         trigger_ms=trigger_ms,
         freshness_s=freshness,
+        homeless=()
+        if given or cluster.on_this_machine(settings.spark.master)
+        else definition.stateful,
     )
+    cluster.require_master(plan.master)
     work = make_dir(StateDir.of(settings).root / "queries" / run / query.name)
     beside = (out.resolve().parent / out.stem) if out else work / "query"
     make_dir(beside.parent)
     places = Places(work=work, log=beside.with_name(f"{beside.name}-spark.log"))
-    where = (checkpoint.expanduser() if checkpoint else work / "checkpoint").resolve()
+    base = settings.spark.checkpoint_dir
+    where = checkpoint or (base / run / query.name if base else work / "checkpoint")
     job = Job(
         definition=definition,
         topics=topics,
@@ -182,7 +193,7 @@ def _prepare(
         ask_broker=admin.names,
         plan=plan,
         places=places,
-        checkpoint=where,
+        checkpoint=where.expanduser().resolve(),
         jars=class_path(settings, "spark"),
         java_home=find_java(settings).home,
         driver_memory=settings.spark.driver_memory,
@@ -212,7 +223,7 @@ def _prepare(
         topics=topics,
         progress_file=beside.with_name(f"{beside.name}-progress.jsonl"),
         log_file=places.log,
-        checkpoint=where,
+        checkpoint=job.checkpoint,
     )
     return job, report
 
