@@ -64,7 +64,8 @@ class KafkaSettings(_Group):
     """The broker. Without `bootstrap_servers` the embedded one is used."""
 
     bootstrap_servers: str | None = None
-    # For Spark's source and sink, e.g. security.protocol; a secret belongs into the environment.
+    # Kafka's own in Java's names, e.g. security.protocol: all for Spark, those that let a client in
+    # for the other clients as well. A secret belongs into the environment.
     options: dict[str, str] = {}
     prefix: Name = "espbench"
     partitions: Annotated[int, Field(ge=1, le=10_000)] = 1

@@ -131,7 +131,7 @@ def wait_for_executors(
     while True:
         # The driver is one of them.
         executors = context.getExecutorMemoryStatus().size() - 1
-        cores = context.schedulerBackend().totalCoreCount().get()
+        cores = int(context.schedulerBackend().totalCoreCount())
         if (executors and cores >= (tasks or 1)) or stopped():
             return
         if time.monotonic() > give_up:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from espbench.kafka import client as kafka
 from espbench.kafka.admin import OffsetRange
+from espbench.kafka.security import login
 from sender.lateness import LatenessHistogram
 
 MAX_RECORDS = 200_000
@@ -98,7 +99,8 @@ def account(
 def _consumer(library: Any, bootstrap_servers: str) -> Iterator[Any]:
     consumer = library.Consumer(
         {
-            "bootstrap.servers": bootstrap_servers,
+            **login(bootstrap_servers),
+            "bootstrap.servers": str(bootstrap_servers),
             "group.id": "espbench-sender-read-back",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,

@@ -6,8 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from espbench.errors import ServiceError, UsageError
+from espbench.errors import ConfigError, ServiceError, UsageError
 from espbench.kafka import client
+from espbench.kafka.security import login
 
 TIMEOUT_S = 15.0
 # A broker that is there answers at once; one that is not should be missed soon.
@@ -76,10 +77,18 @@ class KafkaAdmin:
         self._library = client.library()
         self.bootstrap_servers = bootstrap_servers
         self._timeout_s = timeout_s
-        self._admin = self._library.admin.AdminClient(
-            {"bootstrap.servers": bootstrap_servers, "client.id": "espbench-admin"},
-            logger=client.logger(),
-        )
+        settings = {
+            **login(bootstrap_servers),
+            "bootstrap.servers": str(bootstrap_servers),
+            "client.id": "espbench-admin",
+        }
+        try:
+            self._admin = self._library.admin.AdminClient(settings, logger=client.logger())
+        except self._library.KafkaException as error:
+            raise ConfigError(
+                f"no Kafka client can be made like this: {client.reason(error)}",
+                "correct kafka.options",
+            ) from error
         metadata = self._metadata(min(timeout_s, CONNECT_TIMEOUT_S))
         self.cluster_id = str(metadata.cluster_id)
 

@@ -44,5 +44,6 @@ def unreachable(bootstrap_servers: str, why: str) -> ServiceError:
     """The error for a broker that does not answer."""
     return ServiceError(
         f"Kafka at {bootstrap_servers} does not answer: {why}",
-        "check that it runs (`espbench status`) and the address (--bootstrap-servers)",
+        "check that it runs (`espbench status`), the address (--bootstrap-servers) and, where it "
+        "asks who you are, kafka.options",
     )

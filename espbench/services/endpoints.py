@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from espbench.config import DatabaseSettings, Settings
 from espbench.errors import ConfigError, ServiceError
+from espbench.kafka.security import Servers, check_fixed, translated
 from espbench.paths import StateDir
 
 DEFAULT_PORTS = {"postgresql": 5432, "mariadb": 3306, "mysql": 3306}
@@ -38,12 +39,13 @@ class DatabaseAddress:
         return f"{self.kind}://{self.user}@{self.host}:{self.port}/{self.database}"
 
 
-def bootstrap_servers(settings: Settings) -> str:
+def bootstrap_servers(settings: Settings) -> Servers:
     """Kafka's address; raises `ServiceError` where none was given and none is running."""
+    check_fixed(settings.kafka.options)
     if settings.kafka.bootstrap_servers:
-        return settings.kafka.bootstrap_servers
+        return Servers(settings.kafka.bootstrap_servers, translated(settings.kafka.options))
     endpoint = _embedded(settings, "kafka", "--bootstrap-servers")
-    return str(endpoint["bootstrap_servers"])
+    return Servers(str(endpoint["bootstrap_servers"]), translated(settings.kafka.options))
 
 
 def embedded_database(settings: Settings) -> str | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from espbench.kafka import client as kafka
+from espbench.kafka.security import login
 from sender.clients import Tally
 from sender.settings import ProducerSettings
 
@@ -36,7 +37,8 @@ class ConfluentClient:
         self._producer = self._library.Producer(
             {
                 **_translated(settings),
-                "bootstrap.servers": bootstrap_servers,
+                **login(bootstrap_servers),
+                "bootstrap.servers": str(bootstrap_servers),
                 "error_cb": self._note_trouble,
                 "stats_cb": self._note_statistics,
                 **extra,

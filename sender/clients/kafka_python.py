@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from espbench.errors import MissingExtra
+from espbench.errors import MissingExtra, UsageError
 from espbench.kafka import client as kafka
+from espbench.kafka.security import login
 from sender.clients import Tally
 from sender.settings import ProducerSettings
 
@@ -27,6 +28,11 @@ class KafkaPythonClient:
             from kafka.errors import KafkaError  # noqa: PLC0415 - likewise
         except ImportError as error:
             raise MissingExtra("kafka-python", "kafka") from error
+        if login(bootstrap_servers):
+            raise UsageError(
+                "kafka-python is not told of kafka.options (security.protocol and the like)",
+                "use --client confluent",
+            )
         self._bootstrap_servers = bootstrap_servers
         self._kafka_error = KafkaError
         self._queue_records = settings.queue_records

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from espbench.errors import ServiceError
 from espbench.kafka import client as kafka
 from espbench.kafka.admin import KafkaAdmin, OffsetRange, no_topic
+from espbench.kafka.security import login
 from validator.records import Bools, Ints
 
 SCHEMA = pa.schema(
@@ -252,7 +253,8 @@ class _Rows:
 
 def _settings(bootstrap_servers: str) -> dict[str, Any]:
     return {
-        "bootstrap.servers": bootstrap_servers,
+        **login(bootstrap_servers),
+        "bootstrap.servers": str(bootstrap_servers),
         "group.id": "espbench-capture",
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
