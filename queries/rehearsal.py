@@ -7,6 +7,7 @@ its production times have keys that no row has.
 """
 
 import random
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from espbench.errors import EspbenchError
 from espbench.kafka import client
 from espbench.kafka.made import create_topics, delete_topics
+from espbench.kafka.security import login
 from espbench.logs import LOGGER
 from queries.bounded import bounded
 from queries.engine import Engine
@@ -62,12 +64,15 @@ def rehearse(session: Session, job: Job, stop_asked: threading.Event) -> float:
         with ExitStack() as cleanup:
             cleanup.enter_context(_topics(rehearsal, topics, max(partitions.values())))
             cleanup.enter_context(_feed(job, topics, partitions))
+            # Where the query's own is: executors may have to reach it.
+            place = job.checkpoint / "rehearsal"
+            cleanup.callback(shutil.rmtree, place, ignore_errors=True)
             for name, trigger in _stages(job):
                 stage = replace(
                     job,
                     topics=topics,
                     partitions=partitions,
-                    checkpoint=job.places.scratch / "rehearsal" / name,
+                    checkpoint=place / name,
                 )
                 seconds = rehearsal.seconds / len(_stages(job))
                 _perform(session, stage, trigger, seconds, stop_asked)
@@ -138,7 +143,12 @@ def _feed(job: Job, topics: Mapping[str, str], partitions: Mapping[str, int]) ->
     ended = threading.Event()
     library = client.library()
     producer = library.Producer(
-        {"bootstrap.servers": job.bootstrap_servers, "linger.ms": 0}, logger=client.logger()
+        {
+            **login(job.bootstrap_servers),
+            "bootstrap.servers": str(job.bootstrap_servers),
+            "linger.ms": 0,
+        },
+        logger=client.logger(),
     )
 
     def feed() -> None:
