@@ -66,6 +66,7 @@ def rehearse(session: Session, job: Job, stop_asked: threading.Event) -> float:
             cleanup.enter_context(_feed(job, topics, partitions))
             # Where the query's own is: executors may have to reach it.
             place = job.checkpoint / "rehearsal"
+            shutil.rmtree(place, ignore_errors=True)  # of one that was killed
             cleanup.callback(shutil.rmtree, place, ignore_errors=True)
             for name, trigger in _stages(job):
                 stage = replace(

@@ -78,9 +78,7 @@ def _run(job: Job, report: Report, lock: int) -> None:
             given=job.spark_conf,
             held_open=[lock],
         ) as session:
-            report.settings = without_secrets(
-                {each.name: each.value for each in session.settings}
-            )
+            report.settings = without_secrets({each.name: each.value for each in session.settings})
             with _signals() as stop_asked, BrokerWatch(job.ask_broker) as watch:
                 with _failures_explained(session, job):
                     _note_versions(session, report)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from espbench.kafka.admin import KafkaAdmin
     from queries.engine import Engine
     from queries.job import Job
-    from queries.rehearsal import Rehearsal
     from queries.progress import Offsets
+    from queries.rehearsal import Rehearsal
     from queries.report import Report
     from schema.contract import Database
 
@@ -247,6 +247,8 @@ def _rehearsal(
         run=names.rehearsal_of(run),
         replication_factor=settings.kafka.replication_factor,
     )
+
+
 def _ends(admin: "KafkaAdmin", topics: tuple[str, ...]) -> "Offsets":
     """Where the topics end now."""
     return {topic: {each.partition: each.end for each in admin.offsets(topic)} for topic in topics}
