@@ -94,6 +94,8 @@ class House:
         self._environment = {
             **os.environ,
             "ESPBENCH_STATE_DIR": str(state),
+            # Long enough to be killed in, too.
+            "ESPBENCH_SPARK__REHEARSAL": "2",
             # A database that comes back must come back where it was.
             "ESPBENCH_DATABASE__PORT": str(free_port()),
         }

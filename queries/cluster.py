@@ -148,7 +148,7 @@ def wait_for_executors(
     )
 
 
-def shown(settings: Mapping[str, str]) -> dict[str, str]:
+def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
     """Settings as they may stand in a report."""
     return {name: "(hidden)" if is_secret(name) else value for name, value in settings.items()}
 

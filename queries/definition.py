@@ -47,11 +47,13 @@ class Batched:
 
     `records` is what it wants of the inputs. `handler`, called once, gives the function that is
     called with every batch of these records, in order; it returns when all its effects are durable.
+    `most_records` bounds a batch that the driver holds in memory: a backlog may be of any length.
     """
 
     records: "Callable[[Inputs], DataFrame]"
     handler: "Callable[[Around], Handler]"
     emits: str = FINAL
+    most_records: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

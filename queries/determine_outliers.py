@@ -82,7 +82,10 @@ def answers(window: pa.Table) -> list[str]:
     ]
 
 
-_BATCHED = Batched(points, outliers)
+# The driver holds their whole lines.
+MOST_RECORDS = 500_000
+
+_BATCHED = Batched(points, outliers, most_records=MOST_RECORDS)
 
 DEFINITION = Definition(
     query=find_query("determine-outliers"),

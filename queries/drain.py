@@ -1,15 +1,17 @@
 """When a query has done its work: the end offsets of a sender's report, or silence."""
 
 import json
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from espbench.errors import InputError
+from espbench.errors import InputError, ServiceError
 from queries.progress import Offsets, ProgressLog
 
 SENDER_FORMAT = "espbench-sender/1"
+ASK_EVERY_S = 1.0
 
 
 def read_goal(path: Path, topics: Collection[str]) -> Offsets | None:
@@ -53,14 +55,17 @@ class Finish:
     """Decides when to stop; whichever condition is given and comes first.
 
     `long_batches`: a batch tells of its input only at its end, seconds later (real-time mode), so
-    that no news is not silence.
+    that no news is not silence. `ends` asks the broker for the topics' ends: silence with records
+    that nobody answered is a batch that takes long, and no end.
     """
 
     topics: tuple[str, ...]
     until: Path | None = None
     until_idle_s: float | None = None
     long_batches: bool = False
+    ends: Callable[[], Offsets] | None = None
     _goal: Offsets | None = field(default=None, init=False)
+    _asked: float = field(default=-ASK_EVERY_S, init=False)
 
     def reached(self, log: ProgressLog) -> str | None:
         """Why it is time to stop, None while it is not."""
@@ -71,6 +76,19 @@ class Finish:
                 return "drained"
         if self.until_idle_s is not None:
             silent_s = log.silent_s(reported=self.long_batches)
-            if silent_s > self.until_idle_s:
+            if silent_s > self.until_idle_s and self._all_is_answered(log):
                 return "idle"
         return None
+
+    def _all_is_answered(self, log: ProgressLog) -> bool:
+        if self.ends is None:
+            return True
+        now = time.monotonic()
+        if now - self._asked < ASK_EVERY_S:
+            return False
+        self._asked = now
+        try:
+            return log.covers(self.ends())
+        except ServiceError:
+            # The watch over the broker tells of it, should it stay silent.
+            return False

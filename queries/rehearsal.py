@@ -67,12 +67,16 @@ def rehearse(session: Session, job: Job, stop_asked: threading.Event) -> float:
             cleanup.callback(shutil.rmtree, checkpoints, ignore_errors=True)
             cleanup.enter_context(_topics(rehearsal, topics, max(partitions.values())))
             cleanup.enter_context(_feed(job, topics, partitions))
+            # Where the query's own is: executors may have to reach it.
+            place = job.checkpoint / "rehearsal"
+            shutil.rmtree(place, ignore_errors=True)  # of one that was killed
+            cleanup.callback(shutil.rmtree, place, ignore_errors=True)
             for name, trigger in _stages(job):
                 stage = replace(
                     job,
                     topics=topics,
                     partitions=partitions,
-                    checkpoint=checkpoints / name,
+                    checkpoint=place / name,
                 )
                 seconds = rehearsal.seconds / len(_stages(job))
                 _perform(session, stage, trigger, seconds, stop_asked)
@@ -143,7 +147,11 @@ def _feed(job: Job, topics: Mapping[str, str], partitions: Mapping[str, int]) ->
     ended = threading.Event()
     library = client.library()
     producer = library.Producer(
-        {**login(job.bootstrap_servers), "bootstrap.servers": str(job.bootstrap_servers)},
+        {
+            **login(job.bootstrap_servers),
+            "bootstrap.servers": str(job.bootstrap_servers),
+            "linger.ms": 0,
+        },
         logger=client.logger(),
     )
 

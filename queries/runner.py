@@ -14,7 +14,7 @@ from espbench.logs import LOGGER
 from espbench.timestamps import now_ms
 from queries.bounded import bounded
 from queries.checkpoint import claimed
-from queries.cluster import shown, wait_for_executors
+from queries.cluster import wait_for_executors, without_secrets
 from queries.engine import Engine, is_local
 from queries.job import Job
 from queries.progress import Listener, ProgressLog, committed_offsets
@@ -78,7 +78,7 @@ def _run(job: Job, report: Report, lock: int) -> None:
             given=job.spark_conf,
             held_open=[lock],
         ) as session:
-            report.settings = shown({each.name: each.value for each in session.settings})
+            report.settings = without_secrets({each.name: each.value for each in session.settings})
             with _signals() as stop_asked, BrokerWatch(job.ask_broker) as watch:
                 with _failures_explained(session, job):
                     _note_versions(session, report)

@@ -20,6 +20,9 @@ LARGEST = 2.0**50
 # definition is that of its bisection, and of nothing else.
 FAINT = 650.0
 BISECTIONS = 50
+# Of ln beta: from 1 as far as this the bisection takes half of its steps; farther away it ends
+# before it has found the entropy, and where it ends is the definition's answer.
+REACH = BISECTIONS / 2 * np.log(2.0)
 
 
 class StochasticOutlierSelection(BaseEstimator, OutlierMixin):  # type: ignore[misc]
@@ -114,7 +117,7 @@ def _weights(
         if not len(left):
             break
     found: Floats = np.exp(log_beta)
-    faint = found * nearest > FAINT
+    faint = (found * nearest > FAINT) | (np.abs(log_beta) > REACH)
     faint[left] = True
     hard = np.flatnonzero(faint)
     if len(hard):

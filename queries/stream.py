@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from espbench.errors import EspbenchError
 from queries.batches import Around, Handler
-from queries.definition import Inputs, Streamed
+from queries.definition import Batched, Inputs, Streamed
 from queries.job import Job
 from queries.session import sink_options, source_options
 from queries.source import read_stream
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 def options_of(job: Job) -> tuple[dict[str, str], dict[str, str]]:
     """Spark's options for the job's sources and for its sink, none for a query without one."""
     source = source_options(job.bootstrap_servers, job.kafka_options)
+    if isinstance(job.way, Batched) and job.way.most_records:
+        source["maxOffsetsPerTrigger"] = str(job.way.most_records)
     if not job.definition.query.sink:
         return source, {}
     return source, sink_options(job.bootstrap_servers, job.topics["sink"], job.kafka_options)
@@ -68,7 +70,7 @@ def start_stream(
         handle: Any = _noting(way.handler(around), note_error)
         writer = way.records(inputs).writeStream.foreachBatch(handle)
     # Of this machine, or mounted on it: not of the file system that a cluster has by default.
-    writer = writer.option("checkpointLocation", f"file://{job.checkpoint}").queryName(query.name)
+    writer = writer.queryName(query.name).option("checkpointLocation", f"file://{job.checkpoint}")
     return writer.trigger(**trigger).start()
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from espbench.kafka.admin import KafkaAdmin
     from queries.engine import Engine
     from queries.job import Job
+    from queries.progress import Offsets
     from queries.rehearsal import Rehearsal
     from queries.report import Report
     from schema.contract import Database
@@ -202,6 +203,7 @@ def _prepare(
             until,
             until_idle_s,
             long_batches=plan.engine is engine.Engine.REAL_TIME,
+            ends=lambda: _ends(admin, sources),
         ),
         freshness_s=settings.spark.freshness,
         database=database,
@@ -245,6 +247,11 @@ def _rehearsal(
         run=names.rehearsal_of(run),
         replication_factor=settings.kafka.replication_factor,
     )
+
+
+def _ends(admin: "KafkaAdmin", topics: tuple[str, ...]) -> "Offsets":
+    """Where the topics end now."""
+    return {topic: {each.partition: each.end for each in admin.offsets(topic)} for topic in topics}
 
 
 def _partitions(admin: "KafkaAdmin", topics: dict[str, str]) -> dict[str, int]:

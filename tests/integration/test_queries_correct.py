@@ -14,7 +14,9 @@ import psutil
 import pytest
 
 from espbench.config import Settings
+from espbench.kafka import client as kafka
 from espbench.names import find_query
+from espbench.services.endpoints import bootstrap_servers
 
 DEADLINE_S = 240.0
 FILES = {1: "sensor-1.csv", 2: "sensor-2.csv", 3: "production_times.csv"}
@@ -90,10 +92,11 @@ class Trial:
 
     def verdict(self) -> dict[str, Any]:
         capture = self.place / "capture"
+        sent = self.place / "sent.json"
+        report = ["--sender-report", str(sent)] if sent.exists() else []
         espbench(
-            "capture", "--run", self.run, "--query", self.query, "--out", str(capture),
-            "--sender-report", str(self.place / "sent.json"),
-        )  # fmt: skip
+            "capture", "--run", self.run, "--query", self.query, "--out", str(capture), *report
+        )
         espbench("topics", "delete", "--run", self.run)
         found: dict[str, Any] = json.loads(espbench("validate", str(capture), "--json"))
         return found
@@ -170,3 +173,76 @@ def test_a_killed_query_goes_on_and_stays_right(query: str, data: Path, tmp_path
     verdict = trial.verdict()
     assert verdict["correctness"] == "correct", verdict["witnesses"][:3]
     assert verdict["counts"]["matched"] == verdict["counts"]["expected"] > 0
+
+
+def poison(number: int, line: str) -> bytes | None:
+    """A record that is malformed, or looks so, or is worse: one kind after the other."""
+    head, cells = f"{number};1", line.split("\t")
+    last = len(cells) - 1
+
+    def changed(place: int, text: str) -> bytes:
+        return f"{head};{chr(9).join([*cells[:place], text, *cells[place + 1 :]])}".encode()
+
+    kinds: list[bytes | None] = [
+        None,
+        b"",
+        b";;",
+        f"{head};".encode(),
+        f"x;1;{line}".encode(),
+        f"-{number};1;{line}".encode(),
+        f"{number};;{line}".encode(),
+        f"{head};{line}\t0".encode(),
+        f"{head};{line.rpartition(chr(9))[0]}".encode(),
+        f"{head};{line}".encode() + b"\xff",
+        b"\xef\xbb\xbf" + f"{head};{line}".encode(),
+        changed(last, f"{cells[last]}\n"),
+        changed(last, ""),
+        changed(last, "2x"),
+        changed(2, "1.0"),
+        changed(2, "+1"),
+        changed(2, "\uff11"),
+        changed(2, "9" * 19),
+        # These are well-formed.
+        *[changed(2, "9" * 18)] * 9,
+        *[changed(2, "-" + "9" * 18)] * 3,
+        changed(2, "007"),
+        changed(2, str(2**31)),
+        changed(2, str(2**32 + 1)),
+        changed(0, str(-(2**31))),
+    ]
+    return kinds[number // 4 % len(kinds)]
+
+
+@pytest.mark.parametrize(
+    ("query", "engine"), [("q1", "real-time"), ("q2", "available-now"), ("q5", "available-now")]
+)
+def test_poison_means_the_same_to_query_and_validator(
+    query: str, engine: str, data: Path, services: Settings, tmp_path: Path
+) -> None:
+    trial = Trial(query, data, tmp_path, f"t{uuid.uuid4().hex[:8]}")
+    trial.prepare(1, 10.0)
+    (stream,) = find_query(query).streams
+    with (data / FILES[stream]).open(encoding="utf-8") as file:
+        lines = [next(file).rstrip("\n") for _ in range(1_600)]
+    producer = kafka.library().Producer({"bootstrap.servers": bootstrap_servers(services)})
+    for number, line in enumerate(lines):
+        good = f"{number};1;{line}".encode()
+        value = poison(number, line) if number % 4 == 3 else good
+        producer.produce(f"espbench-{trial.run}-{stream}", value, partition=0)
+        if number % 800 == 799:
+            assert producer.flush(30) == 0
+            # Query 1 has at least one window that is judged.
+            time.sleep(1.1)
+    out = tmp_path / "query.json"
+    ends = [] if engine == "available-now" else ["--until-idle", "2"]
+    espbench(
+        "query", query, "--run", trial.run, "--engine", engine, "--out", str(out), *ends,
+        "--rehearsal", "0",
+    )  # fmt: skip
+    report = json.loads(out.read_text(encoding="utf-8"))
+    verdict = trial.verdict()
+    assert verdict["correctness"] == "correct", verdict["witnesses"][:3]
+    assert verdict["counts"]["matched"] == verdict["counts"]["expected"] > 0
+    assert report["malformed"] == verdict["counts"]["malformed"] > 0
+    places = Path(report["malformed_file"]).read_text(encoding="utf-8").splitlines()
+    assert len({json.loads(place)["offset"] for place in places}) == report["malformed"]

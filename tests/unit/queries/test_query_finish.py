@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from espbench.errors import InputError
+from espbench.errors import InputError, ServiceError
 from queries.drain import Finish, read_goal
-from queries.progress import ProgressLog
+from queries.progress import Offsets, ProgressLog
 
 
 def stream(topic: str, *ends: int) -> dict[str, Any]:
@@ -78,6 +78,20 @@ def test_a_report_on_other_topics_is_refused(tmp_path: Path) -> None:
 def test_silence_ends_it(log: ProgressLog) -> None:
     assert Finish(("a",), until_idle_s=1_000).reached(log) is None
     assert Finish(("a",), until_idle_s=-1).reached(log) == "idle"
+
+
+def test_silence_with_records_unanswered_is_no_end(log: ProgressLog) -> None:
+    finish = Finish(("a",), until_idle_s=-1, ends=lambda: {"a": {0: 10}})
+    assert finish.reached(log) is None
+    answer(log, "a", 10)
+    assert Finish(("a",), until_idle_s=-1, ends=lambda: {"a": {0: 10}}).reached(log) == "idle"
+
+
+def test_a_broker_that_does_not_answer_is_no_silence(log: ProgressLog) -> None:
+    def ends() -> Offsets:
+        raise ServiceError("Kafka does not answer", "start it")
+
+    assert Finish(("a",), until_idle_s=-1, ends=ends).reached(log) is None
 
 
 def test_without_conditions_it_never_ends(log: ProgressLog) -> None:

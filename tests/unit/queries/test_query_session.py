@@ -44,8 +44,20 @@ def test_a_local_session_has_few_shuffle_partitions_and_a_fast_file_system() -> 
     assert "spark.hadoop.fs.file.impl" not in settings(jars=JARS[:1])
 
 
-def test_a_cluster_gets_the_jars_and_may_talk_to_the_driver() -> None:
-    found = settings("spark://host:7077")
+def test_a_cluster_gets_the_jars_and_utc() -> None:
+    found = settings("yarn")
     assert found["spark.jars"] == ",".join(map(str, JARS))
+    assert "-Duser.timezone=UTC" in found["spark.executor.extraJavaOptions"]
     assert "spark.driver.bindAddress" not in found
     assert "spark.hadoop.fs.file.impl" not in found
+
+
+def test_a_cluster_on_this_machine_sees_the_driver_on_loopback() -> None:
+    found = settings("spark://127.0.0.1:7077")
+    assert found["spark.driver.bindAddress"] == found["spark.driver.host"] == "127.0.0.1"
+
+
+def test_in_real_time_mode_a_cluster_needs_few_tasks_at_once() -> None:
+    plan = Plan(Engine.REAL_TIME, "yarn", 5_000)
+    found = {each.name: each.value for each in spark_settings(plan, PLACES, JARS, "2g", "e", {})}
+    assert found["spark.sql.shuffle.partitions"] == "1"

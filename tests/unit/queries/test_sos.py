@@ -44,6 +44,18 @@ def test_steps_that_go_to_and_fro_end() -> None:
         assert np.abs(found - wanted).max() < 1e-6
 
 
+@pytest.mark.parametrize(
+    "values", [(10**18 - 1, 1 - 10**18, 2**53 + 1, 2**31), (2**53 + 1, 2**31, -(2**31)), (10**12,)]
+)
+def test_distances_beyond_the_bisections_steps(values: tuple[int, ...]) -> None:
+    """Where 50 steps do not suffice, the definition is what they came to."""
+    random = np.random.default_rng(3)
+    points = random.integers(13_000, 15_000, (500, 2)).astype(np.float64)
+    points[::5] = random.choice(np.array(values, dtype=np.float64), (100, 2))
+    found = StochasticOutlierSelection().predict_probability(points)
+    assert np.abs(found - probabilities(points, newton=False)).max() < 1e-6
+
+
 def test_near_points_far_from_the_origin_keep_their_distances() -> None:
     random = np.random.default_rng(1)
     near = random.integers(0, 50, (200, 2)).astype(np.float64)
