@@ -60,11 +60,8 @@ def rehearse(session: Session, job: Job, stop_asked: threading.Event) -> float:
     begun = time.monotonic()
     topics = {role: f"{name}-rehearsal" for role, name in job.topics.items()}
     partitions = {topics[role]: job.partitions[name] for role, name in _sources(job).items()}
-    # Beside the query's own, where a cluster can reach it too.
-    checkpoints = job.checkpoint.with_name(f"{job.checkpoint.name}-rehearsal")
     try:
         with ExitStack() as cleanup:
-            cleanup.callback(shutil.rmtree, checkpoints, ignore_errors=True)
             cleanup.enter_context(_topics(rehearsal, topics, max(partitions.values())))
             cleanup.enter_context(_feed(job, topics, partitions))
             # Where the query's own is: executors may have to reach it.
