@@ -173,6 +173,8 @@ def send(
     from sender.verdict import LATENESS_SHARE_OF_SLO
 
     for path in filter(None, (out, schedule_out)):
+        if path.is_dir():
+            raise UsageError(f"{path} is a directory", "name a file in it")
         make_dir(path.parent)
     if out and not schedule_out:
         schedule_out = out.with_name(f"{out.stem}-schedule.csv")
