@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import yaml
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -35,6 +36,10 @@ DEFAULT_FILE = Path("espbench.yml")
 # Not configuration: how a run speaks to the commands it starts.
 INTERNAL_VARIABLES = frozenset({"ESPBENCH_RUN_PROCESS", "ESPBENCH_STEP_LOG"})
 
+# Beyond these, times in nanoseconds and counts of records leave 64 bits or any use.
+YEAR_S = 366 * 86_400
+MOST_PER_S = 100_000_000
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")]
 # Of an embedded server; 0 takes any free one.
 Port = Annotated[int, Field(ge=0, le=65_535)]
@@ -53,6 +58,15 @@ ServerSettings = dict[
     Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,99}$")],
     Annotated[str, BeforeValidator(_spelled), Field(pattern=r"^[^\r\n\x00]{0,1000}$")],
 ]
+
+
+def _splittable(url: str) -> str:
+    """Raises `ValueError` for what cannot be taken apart, as an IPv6 address without its end."""
+    urlsplit(url)
+    return url
+
+
+Url = Annotated[str, AfterValidator(_splittable)]
 Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 
@@ -77,7 +91,7 @@ class KafkaSettings(_Group):
 class DatabaseSettings(_Group):
     """The database. Without `url` the embedded PostgreSQL is used."""
 
-    url: str | None = None
+    url: Url | None = None
     password: SecretStr | None = None
     password_file: Path | None = None
     schema_name: Identifier = "espbench"
@@ -104,8 +118,8 @@ class DataSettings(_Group):
 class LoadSettings(_Group):
     """What the sender is asked for, per stream, and which part of it is warm-up."""
 
-    rate: Annotated[float, Field(gt=0)] = 1_000.0
-    duration: Annotated[float, Field(gt=0)] = 32.0
+    rate: Annotated[float, Field(gt=0, le=MOST_PER_S)] = 1_000.0
+    duration: Annotated[float, Field(gt=0, le=YEAR_S)] = 32.0
     warmup: Annotated[float, Field(ge=0)] = 10.0
     # As `espbench send --profile` takes it: NAME[:KEY=VALUE,…].
     profile: str = "constant"

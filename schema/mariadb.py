@@ -9,10 +9,10 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pymysql
-from pymysql.constants import ER
+from pymysql.constants import CR, ER
 from sqlalchemy import (
     URL,
     ColumnElement,
@@ -31,12 +31,13 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from espbench.errors import ConfigError, ServiceError
+from espbench.errors import ServiceError
 from espbench.services.endpoints import DatabaseAddress
 from schema.contract import Database, Observer, ServerInfo, Stamped, isolated
 from schema.given import read_given
 from schema.mariadb_observer import MariaDBObserver
 from schema.mariadb_stamps import Stamping
+from schema.mariadb_tls import tls_arguments, tls_options
 from schema.streamed import with_file
 from schema.tables import STAMPED
 
@@ -55,7 +56,15 @@ _NOT_ALLOWED = {
     ER.TABLEACCESS_DENIED_ERROR,
     ER.SPECIFIC_ACCESS_DENIED_ERROR,
 }
-_NO_LOCAL_FILES = {ER.NOT_ALLOWED_COMMAND, 3948, 4166}
+_REMEDIES = {
+    **dict.fromkeys(_NOT_ALLOWED, "the user needs the right to do this"),
+    ER.ACCESS_DENIED_ERROR: "check ESPBENCH_DATABASE__PASSWORD or database.password_file",
+    **dict.fromkeys((ER.DISK_FULL, ER.RECORD_FILE_FULL), "make room on the server's disk"),
+    **dict.fromkeys(
+        (ER.NOT_ALLOWED_COMMAND, 3948, 4166),
+        "the server must allow it: SET GLOBAL local_infile = ON",
+    ),
+}
 _SHOWN = (
     "innodb_flush_log_at_trx_commit",
     "innodb_doublewrite",
@@ -69,8 +78,6 @@ _SHOWN = (
     "character_set_server",
     "system_time_zone",
 )
-_TLS_MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
-_TLS_FILES = {"ssl-ca": "ca", "ssl-cert": "cert", "ssl-key": "key"}
 
 
 class MariaDB(Database):
@@ -119,20 +126,14 @@ class MariaDB(Database):
     def explain(self, error: Exception) -> ServiceError:
         """What MariaDB's errors mean to a user of `espbench load`."""
         number, message = _number_and_message(error)
-        cause = f"the database {self.address} failed: {message}"
         if number in {ER.LOCK_WAIT_TIMEOUT, ER.LOCK_DEADLOCK}:
             return ServiceError(
                 f"another session uses the tables of {self.address}", "end it and try again"
             )
-        if number in _NOT_ALLOWED:
-            return ServiceError(cause, "the user needs the right to do this")
-        if number == ER.ACCESS_DENIED_ERROR:
-            return ServiceError(cause, "check ESPBENCH_DATABASE__PASSWORD")
-        if number in {ER.DISK_FULL, ER.RECORD_FILE_FULL}:
-            return ServiceError(cause, "make room on the server's disk")
-        if number in _NO_LOCAL_FILES:
-            return ServiceError(cause, "the server must allow it: SET GLOBAL local_infile = ON")
-        return ServiceError(cause, "see its log; is it running?")
+        remedy = _REMEDIES.get(number or 0, "see its log; is it running?")
+        if number == CR.CR_CONN_HOST_ERROR and "SSL" in message:
+            remedy = "check sslmode and ssl-ca of the URL"
+        return ServiceError(f"the database {self.address} failed: {message}", remedy)
 
     @contextmanager
     def changing(self) -> Iterator[Connection]:
@@ -266,8 +267,7 @@ class MariaDB(Database):
     def jdbc(self) -> dict[str, str]:
         """MariaDB's Java driver; times without zone are UTC, as the JVM's zone is."""
         address = self.address
-        given = dict(address.options)
-        mode = given.get("sslmode", "verify-full" if "ssl-ca" in given else "prefer")
+        given, mode = tls_options(dict(address.options))
         tls = {"sslMode": {"require": "trust"}.get(mode, mode)} if mode != "prefer" else {}
         if "ssl-ca" in given:
             tls["serverSslCert"] = given["ssl-ca"]
@@ -305,29 +305,6 @@ def _session(settings: Iterable[tuple[str, str]]) -> str:
 def _text(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
-
-
-def tls_arguments(options: dict[str, str]) -> dict[str, Any]:
-    """The driver's arguments for the URL's options; raises `ConfigError` for others.
-
-    `sslmode` means what it means for PostgreSQL. Without it, `ssl-ca` asks for the full check, and
-    nothing at all means "prefer": encrypted where the server can, unchecked.
-    """
-    given = {name.replace("_", "-"): value for name, value in options.items()}
-    mode = given.pop("sslmode", "verify-full" if "ssl-ca" in given else "prefer")
-    files = {_TLS_FILES[name]: given.pop(name) for name in _TLS_FILES if name in given}
-    if given or mode not in _TLS_MODES:
-        wrong = f"option {min(given)}" if given else f"sslmode {mode!r}"
-        raise ConfigError(
-            f"database.url has an unknown {wrong}",
-            f"there are sslmode ({', '.join(_TLS_MODES)}), {', '.join(_TLS_FILES)}",
-        )
-    if mode == "disable":
-        return {"ssl_disabled": True}
-    if mode == "prefer" and not files:
-        return {}
-    checked = mode in {"verify-ca", "verify-full"}
-    return {"ssl": {**files, "verify_mode": checked, "check_hostname": mode == "verify-full"}}
 
 
 def _load_data(connection: Connection, target: Table, blocks: Iterable[bytes]) -> int:

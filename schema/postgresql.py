@@ -34,6 +34,7 @@ from sqlalchemy.schema import CreateSchema
 from espbench.errors import ServiceError
 from schema.contract import Database, Observer, ServerInfo, Stamped, isolated
 from schema.given import read_given
+from schema.postgresql_connection import refuse_unknown, remedy_of
 from schema.postgresql_observer import PostgreSQLObserver
 from schema.postgresql_stamps import Stamping
 from schema.tables import STAMPED
@@ -78,6 +79,7 @@ class PostgreSQL(Database):
     def make_engine(self) -> Engine:
         """Sessions in UTC; options of the URL such as `sslmode` go to libpq."""
         address = self.address
+        refuse_unknown(dict(address.options))
         url = URL.create(
             "postgresql+psycopg",
             username=address.user,
@@ -102,21 +104,12 @@ class PostgreSQL(Database):
     def explain(self, error: Exception) -> ServiceError:
         """What PostgreSQL's errors mean to a user of `espbench load`."""
         origin = getattr(error, "orig", None) or error
+        if isinstance(origin, psycopg.errors.LockNotAvailable):
+            return ServiceError(
+                f"another session uses the tables of {self.address}", "end it and try again"
+            )
         explained = super().explain(error)
-        match origin:
-            case psycopg.errors.LockNotAvailable():
-                return ServiceError(
-                    f"another session uses the tables of {self.address}", "end it and try again"
-                )
-            case psycopg.errors.DependentObjectsStillExist():
-                return ServiceError(explained.cause, "drop what depends on the tables yourself")
-            case psycopg.errors.InsufficientPrivilege():
-                return ServiceError(explained.cause, "the user needs the right to do this")
-            case psycopg.errors.InvalidPassword():
-                return ServiceError(explained.cause, "check ESPBENCH_DATABASE__PASSWORD")
-            case psycopg.errors.DiskFull():
-                return ServiceError(explained.cause, "make room on the server's disk")
-        return explained
+        return ServiceError(explained.cause, remedy_of(origin) or explained.remedy)
 
     @contextmanager
     def changing(self) -> Iterator[Connection]:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, or_, select
 from schema.contract import Database
 from schema.downtimes import place, utc_without_zone
 from schema.marker import Marker, accept, read_marker, update_marker
-from schema.tables import PLACED, PLAN, STAMPED
+from schema.tables import ALL_TABLES, PLACED, PLAN, STAMPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,14 @@ def reset(
     started = time.perf_counter()
     with database.changing() as connection:
         marker = accept(database, read_marker(database, connection), tables_sha256)
+        # A load that was killed after its commit is whole, but never came to rest.
+        unsettled = marker.pristine_bytes is None and database.wear(connection) is not None
         touched = _touched(database, connection, marker)
         if touched:
             database.restore_stamps(connection)
         place_downtimes(database, connection, marker, start_ms, duration_s)
-    if touched:
-        settle(database, [STAMPED, PLACED])
+    if touched or unsettled:
+        settle(database, ALL_TABLES if unsettled else [STAMPED, PLACED])
     else:
         database.settle([PLACED])
     return ResetReport(start_ms, duration_s, touched, time.perf_counter() - started)

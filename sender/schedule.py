@@ -8,9 +8,12 @@ common start; a `due_ms` names the millisecond in which that moment lies.
 
 import numpy as np
 
-from sender.profiles import NS_PER_S, Invertible, Nanoseconds, Profile
+from sender.profiles import NS_PER_S, Counts, Invertible, Nanoseconds, Profile
 
 NS_PER_MS = 1_000_000
+# What a profile's few additions and products in floating point may be off; far below a nanosecond
+# of any rate.
+_ROUNDING = 16 * np.finfo(np.float64).eps
 
 
 class Schedule:
@@ -20,7 +23,7 @@ class Schedule:
         self.profile = profile
         self.duration_s = duration_s
         self._duration_ns = round(duration_s * NS_PER_S)
-        self.total = int(np.floor(self._count(self._duration_ns)))
+        self.total = int(np.floor(self._counts(np.array([self._duration_ns], dtype=np.int64))[0]))
 
     def due_ns(self, first: int, stop: int) -> Nanoseconds:
         """The due times of the ids `first` … `stop` - 1, never falling.
@@ -45,7 +48,7 @@ class Schedule:
     def due_before(self, edges_ns: Nanoseconds) -> Nanoseconds:
         """How many records are due before each of these moments."""
         # All ids below N(edge), and that includes id 0 from the start on.
-        due = np.ceil(self.profile.count(np.minimum(edges_ns, self._duration_ns)))
+        due = np.ceil(self._counts(np.minimum(edges_ns, self._duration_ns)))
         return np.minimum(due, self.total).astype(np.int64)
 
     def _search(self, ids: Nanoseconds) -> Nanoseconds:
@@ -59,5 +62,8 @@ class Schedule:
             below = np.where(reached, below, middle)
         return np.maximum(enough, 0)
 
-    def _count(self, t_ns: int) -> float:
-        return float(self.profile.count(np.array([t_ns], dtype=np.int64))[0])
+    def _counts(self, t_ns: Nanoseconds) -> Counts:
+        """N(t), whole where it is meant to be: 0.29/s over 100 s are 29 records, not 28.999…6."""
+        counts = self.profile.count(t_ns)
+        nearest = np.rint(counts)
+        return np.where(np.abs(counts - nearest) <= _ROUNDING * counts, nearest, counts)

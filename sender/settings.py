@@ -7,6 +7,14 @@ from espbench.errors import UsageError
 
 ACKS = ("0", "1", "all")
 COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+# What both clients take.
+RANGES = {
+    "linger_ms": (0, 900_000),
+    "batch_bytes": (1, 100_000_000),
+    "tick_ms": (0.001, 60_000),
+    "delivery_timeout_s": (0.1, 86_400),
+    "queue_records": (1, 10_000_000),
+}
 
 
 # Named settings. 2021: as the published configuration of that study's data sender has them
@@ -57,10 +65,18 @@ class ProducerSettings:
             raise UsageError(
                 f"there is no compression {self.compression!r}", f"use {', '.join(COMPRESSIONS)}"
             )
-        for name in ("linger_ms", "batch_bytes", "tick_ms", "delivery_timeout_s", "queue_records"):
+        for name, (least, most) in RANGES.items():
             value = getattr(self, name)
-            if value < 0 or (value == 0 and name != "linger_ms"):
-                raise UsageError(f"{name} = {value} is not allowed", "use a positive number")
+            # Also refuses what is not a number at all: it compares with nothing.
+            if not least <= value <= most:
+                raise UsageError(
+                    f"{name} = {value:g} is not allowed", f"use a number from {least:g} to {most:g}"
+                )
+        if self.linger_ms >= 1_000 * self.delivery_timeout_s:
+            raise UsageError(
+                f"linger_ms = {self.linger_ms:g} is not allowed",
+                f"wait for less than the delivery timeout, {self.delivery_timeout_s:g} s",
+            )
 
     @classmethod
     def of(cls, preset: str, **given: Any) -> "ProducerSettings":

@@ -20,13 +20,14 @@ def begin(
     """Set up logging and read the configuration; `options` by dotted path, None = not given."""
     logs.set_up(quiet=quiet, verbose=verbose)
     given = options or {}
+    settings = load_settings(config, given)
     url = given.get("database.url")
     if url and url != without_password(url):
         raise UsageError(
             "the database URL of --db holds a password, which other users of this machine can see",
             "put it into ESPBENCH_DATABASE__PASSWORD or a file named by database.password_file",
         )
-    return load_settings(config, given)
+    return settings
 
 
 def print_json(document: Any) -> None:

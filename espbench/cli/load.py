@@ -7,7 +7,7 @@ import typer
 
 from espbench import logs
 from espbench.cli import context, options
-from espbench.errors import MissingExtra
+from espbench.errors import MissingExtra, UsageError
 from espbench.services.endpoints import database_address
 from espbench.timestamps import now_ms
 
@@ -30,12 +30,20 @@ def load(
     start_ms: Annotated[
         int | None,
         typer.Option(
-            "--start-ms", min=0, help="Announced start of the run in epoch ms (default: now)."
+            "--start-ms",
+            min=0,
+            max=options.LATEST_MS,
+            help="Announced start of the run in epoch ms (default: now).",
         ),
     ] = None,
     start_in: Annotated[
         float | None,
-        typer.Option("--start-in", min=0, help="The same, in so many seconds from now."),
+        typer.Option(
+            "--start-in",
+            min=0,
+            max=options.YEAR_S,
+            help="The same, in so many seconds from now.",
+        ),
     ] = None,
     duration: options.Duration = None,
     force: Annotated[
@@ -71,6 +79,8 @@ def load(
             "load.duration": duration,
         },
     )
+    if start_ms is not None and start_in is not None:
+        raise UsageError("--start-ms and --start-in both name the start", "give one of them")
     try:
         from datagen.locate import data_directory
         from espbench.datasets import data_set_in

@@ -7,7 +7,7 @@ import typer
 
 from espbench import logs, names
 from espbench.cli import context, options
-from espbench.config import Settings
+from espbench.config import MOST_PER_S, Settings
 from espbench.errors import ExitCode, UsageError
 from espbench.paths import make_dir
 from espbench.services.endpoints import bootstrap_servers as broker_address
@@ -49,10 +49,20 @@ def send(
     duration: options.Duration = None,
     start_ms: Annotated[
         int | None,
-        typer.Option("--start-ms", help="The common start, epoch ms, announced ahead."),
+        typer.Option(
+            "--start-ms",
+            max=options.LATEST_MS,
+            help="The common start, epoch ms, announced ahead.",
+        ),
     ] = None,
     lead: Annotated[
-        float, typer.Option("--lead", min=0, help="Without --start-ms: start in so many seconds.")
+        float,
+        typer.Option(
+            "--lead",
+            min=0,
+            max=options.YEAR_S,
+            help="Without --start-ms: start in so many seconds.",
+        ),
     ] = 2.0,
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the sender's report (JSON) to this file.")
@@ -163,6 +173,8 @@ def send(
     from sender.verdict import LATENESS_SHARE_OF_SLO
 
     for path in filter(None, (out, schedule_out)):
+        if path.is_dir():
+            raise UsageError(f"{path} is a directory", "name a file in it")
         make_dir(path.parent)
     if out and not schedule_out:
         schedule_out = out.with_name(f"{out.stem}-schedule.csv")
@@ -252,8 +264,10 @@ def _rates(given: list[str], files: dict[int, str]) -> dict[int | None, float]:
             rates[key] = float(text)
         except ValueError as error:
             raise UsageError(f"--rate {text} is not a number", "records per second") from error
-        if not 0 < rates[key] < float("inf"):
-            raise UsageError(f"--rate {text} is not a rate", "use a number above 0")
+        if not 0 < rates[key] <= MOST_PER_S:
+            raise UsageError(
+                f"--rate {text} is not a rate", f"use a number above 0, up to {MOST_PER_S:,}"
+            )
     return rates
 
 

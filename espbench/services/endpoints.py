@@ -147,8 +147,15 @@ def _embedded(settings: Settings, service: str, option: str) -> dict[str, Any]:
 
 def _read_secret(path: Path) -> SecretStr:
     try:
-        return SecretStr(path.read_text(encoding="utf-8").rstrip("\n"))
+        # A line end of either kind is the editor's, not the password's.
+        secret = path.expanduser().read_text(encoding="utf-8").rstrip("\r\n")
     except OSError as error:
         raise ConfigError(
             f"cannot read the password file {path}: {error.strerror}", "check path and permissions"
         ) from error
+    except UnicodeDecodeError as error:
+        # Without the error's own words: they quote bytes of the secret.
+        raise ConfigError(f"the password file {path} is not UTF-8", "write it as UTF-8") from error
+    if not secret:
+        raise ConfigError(f"the password file {path} is empty", "write the password into it")
+    return SecretStr(secret)

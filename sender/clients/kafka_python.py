@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from espbench.errors import MissingExtra, UsageError
+from espbench.errors import MachineError, MissingExtra, UsageError
 from espbench.kafka import client as kafka
 from espbench.kafka.security import login
 from sender.clients import Tally
@@ -45,6 +45,11 @@ class KafkaPythonClient:
             self._producer = KafkaProducer(**_translated(bootstrap_servers, settings))
         except KafkaError as error:
             raise kafka.unreachable(bootstrap_servers, _reason(error)) from error
+        except RuntimeError as error:  # how the library says that a codec's package is missing
+            raise MachineError(
+                f"kafka-python cannot compress with {settings.compression}: {error}",
+                "use --compression none or gzip, or --client confluent-kafka",
+            ) from error
 
     def connect(self, topics: Sequence[str], timeout_s: float) -> None:
         """Learn the topics' leaders."""

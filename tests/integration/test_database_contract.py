@@ -24,7 +24,8 @@ from espbench import services as embedded
 from espbench.config import load_settings
 from espbench.datasets import data_set_in
 from espbench.errors import InputError, Interrupted, ServiceError, UsageError
-from espbench.services.endpoints import database_address
+from espbench.services import unprivileged
+from espbench.services.endpoints import DatabaseAddress, database_address
 from schema.contract import Database
 from schema.dataset import DataSet
 from schema.downtimes import utc_without_zone
@@ -33,6 +34,7 @@ from schema.marker import LOADING, read_marker, require_loaded
 from schema.registry import open_database
 from schema.reset import reset
 from schema.tables import ALL_TABLES, BUSINESS_TABLES, MARKER
+from schema.testkit import Authority
 
 KINDS = ("postgresql", "mariadb")
 START_MS, DURATION_S = 1_767_225_600_000, 40.0
@@ -44,6 +46,7 @@ RUNNING = {
     "mariadb": "SELECT count(*) FROM information_schema.processlist WHERE info LIKE ",
 }
 BULK = {"postgresql": "COPY", "mariadb": "LOAD DATA"}
+OTHER = "another-one"
 NOT_USABLE = r"no data is loaded|was cut short"
 CASCADE = {"postgresql": "CASCADE", "mariadb": ""}
 
@@ -68,10 +71,39 @@ def big_data(tmp_path_factory: pytest.TempPathFactory) -> DataSet:
     return make(tmp_path_factory.mktemp("big"), Parameters(scale=1, seed=9, sensor_rows=1))
 
 
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A server's certificate and key, its authority's, and the one of another authority."""
+    directory = tmp_path_factory.mktemp("certificates")
+    authority = Authority("authority")
+    authority.write(directory / "ca.pem")
+    authority.issue(directory / "server.pem", directory / "server.key")
+    Authority("another authority").write(directory / "other-ca.pem")
+    if unprivileged.is_root():
+        for path in (directory, *directory.iterdir()):
+            os.chown(path, *unprivileged.owner())
+    return directory
+
+
 @pytest.fixture(scope="module", params=KINDS)
-def server(state_dir: Path, request: pytest.FixtureRequest) -> Iterator[Database]:
-    """A running embedded server, stopped at the end if it was not running before."""
-    settings = load_settings(None, {"state_dir": state_dir, "database.url": request.param})
+def server(
+    state_dir: Path, certificates: Path, request: pytest.FixtureRequest
+) -> Iterator[Database]:
+    """A running embedded server that knows TLS, stopped at the end if it did not run before."""
+    pair = (str(certificates / "server.pem"), str(certificates / "server.key"))
+    tls = {
+        "postgresql": dict(zip(("ssl_cert_file", "ssl_key_file"), pair, strict=True))
+        | {"ssl": "on"},
+        "mariadb": dict(zip(("ssl-cert", "ssl-key"), pair, strict=True)) | {"skip-ssl": "OFF"},
+    }
+    settings = load_settings(
+        None,
+        {
+            "state_dir": state_dir,
+            "database.url": request.param,
+            "database.server_settings": tls[request.param],
+        },
+    )
     (service,) = embedded.select(settings, [request.param])
     started = service.start()
     try:
@@ -580,14 +612,17 @@ def test_a_bulk_update_that_is_undone_leaves_nothing(database: Database, data: D
     assert reset(database, START_MS, DURATION_S).stamps_restored
 
 
-def espbench(state_dir: Path, database: Database, *arguments: str) -> subprocess.Popen[str]:
+def espbench(
+    state_dir: Path, database: Database, *arguments: str, db: str | None = None, **variables: str
+) -> subprocess.Popen[str]:
     environment = {
         **os.environ,
         "ESPBENCH_STATE_DIR": str(state_dir),
         "ESPBENCH_DATABASE__SCHEMA_NAME": database.address.schema_name,
+        **variables,
     }
     return subprocess.Popen(
-        [sys.executable, "-m", "espbench", "load", "--db", database.kind, *arguments],
+        [sys.executable, "-m", "espbench", "load", "--db", db or database.kind, *arguments],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -615,15 +650,113 @@ def test_the_command_loads_once_and_then_resets(
     assert third["start_ms"] == START_MS
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+AUTHORITY = {"postgresql": "sslrootcert", "mariadb": "ssl-ca"}
+ENCRYPTED = {
+    "postgresql": "SELECT ssl::text FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
+    "mariadb": "SELECT variable_value FROM information_schema.session_status "
+    "WHERE variable_name = 'Ssl_cipher'",
+}
+
+
+def encrypted(database: Database, **options: str) -> bool:
+    """Whether a session with these options of the URL is encrypted."""
+    address = replace(database.address, options=tuple(options.items()))
+    with open_database(address) as opened, opened.reading() as connection:
+        return connection.scalar(text(ENCRYPTED[opened.kind])) not in {"", "false", None}
+
+
+def test_tls_is_as_strict_as_the_url_says(database: Database, certificates: Path) -> None:
+    authority = AUTHORITY[database.kind]
+    right = {authority: str(certificates / "ca.pem")}
+    wrong = {authority: str(certificates / "other-ca.pem")}
+    assert not encrypted(database, sslmode="disable")
+    assert encrypted(database, sslmode="require")
+    assert encrypted(database, sslmode="verify-ca", **right)
+    assert encrypted(database, sslmode="verify-full", **right)
+    for mode in ("verify-ca", "verify-full"):
+        with pytest.raises(ServiceError, match=r"(?i)certificate verify failed") as caught:
+            encrypted(database, sslmode=mode, **wrong)
+        assert authority in caught.value.remedy
+
+
+def url_of(address: DatabaseAddress, *, user: str | None = None, name: str | None = None) -> str:
+    place = f"{address.host}:{address.port}/{name or address.database}"
+    return f"{address.kind}://{user or address.user}@{place}"
+
+
+def test_a_remote_server_is_loaded_with_tls_and_a_password_file(
+    state_dir: Path, database: Database, data: DataSet, certificates: Path
+) -> None:
+    # In MariaDB the schema is the URL's database.
+    name = database.address.schema_name if database.kind == "mariadb" else None
+    plain = url_of(database.address, name=name)
+    secret = str(state_dir / "services" / database.kind / "password")
+    directory = str(data.production_times.path.parent)
+
+    def loaded(url: str, **variables: str) -> tuple[int, str, str]:
+        process = espbench(state_dir, database, "--data", directory, "--json", db=url, **variables)
+        out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
+
+    full = f"{plain}?sslmode=verify-full&{AUTHORITY[database.kind]}={certificates}"
+    code, out, err = loaded(f"{full}/ca.pem", ESPBENCH_DATABASE__PASSWORD_FILE=secret)
+    assert (code, json.loads(out)["loaded"]) == (0, True), err
+    assert is_loaded(database, data)
+    refusals = {
+        "certificate verify failed": loaded(
+            f"{full}/other-ca.pem", ESPBENCH_DATABASE__PASSWORD_FILE=secret
+        ),
+        "ESPBENCH_DATABASE__PASSWORD": loaded(plain, ESPBENCH_DATABASE__PASSWORD=OTHER),
+        "is it running": loaded(
+            plain.replace(f":{database.address.port}", ":1"), ESPBENCH_DATABASE__PASSWORD=OTHER
+        ),
+    }
+    if database.kind == "postgresql":
+        refusals['database "none"'] = loaded(
+            url_of(database.address, name="none"), ESPBENCH_DATABASE__PASSWORD_FILE=secret
+        )
+    for words, (code, out, err) in refusals.items():
+        assert (code, out) == (3, ""), err
+        assert words.lower() in err.lower()
+        assert err.count("\n") == 1
+        assert OTHER not in err
+    assert is_loaded(database, data)
+
+
+def test_a_load_that_was_killed_before_it_came_to_rest_is_brought_there(
+    database: Database, data: DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_arguments: object) -> None:
+        raise Stop
+
+    monkeypatch.setattr("schema.load.settle", stop)
+    with pytest.raises(Stop):
+        filled(database, data)
+    assert is_loaded(database, data)
+    assert require_loaded(database).pristine_bytes is None
+    reset(database, START_MS, DURATION_S)
+    assert require_loaded(database).pristine_bytes is not None
+    assert not reset(database, START_MS, DURATION_S).stamps_restored
+
+
+@pytest.mark.parametrize(
+    ("end", "moment"),
+    [(signal.SIGTERM, "bulk"), (signal.SIGKILL, "bulk"), (signal.SIGKILL, "keys")],
+)
 def test_an_ended_command_leaves_no_half_filled_database(
-    state_dir: Path, database: Database, data: DataSet, big_data: DataSet, end: signal.Signals
+    state_dir: Path,
+    database: Database,
+    data: DataSet,
+    big_data: DataSet,
+    end: signal.Signals,
+    moment: str,
 ) -> None:
     filled(database, data)
+    statement = BULK[database.kind] if moment == "bulk" else "ALTER TABLE"
     directory = big_data.production_times.path.parent
     process = espbench(state_dir, database, "--data", str(directory))
     deadline = time.monotonic() + 60
-    while not running(database, BULK[database.kind]):
+    while not running(database, statement):
         assert time.monotonic() < deadline
         assert process.poll() is None
     process.send_signal(end)
@@ -631,7 +764,7 @@ def test_an_ended_command_leaves_no_half_filled_database(
     if end is signal.SIGTERM:
         assert process.returncode == 130, err
         assert err.strip().count("\n") == 0
-    while running(database, BULK[database.kind]):
+    while running(database, statement):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert not is_loaded(database, big_data)

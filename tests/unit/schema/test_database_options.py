@@ -13,8 +13,10 @@ from espbench.services.endpoints import (
     embedded_database,
     parse_database_url,
 )
-from schema.mariadb import MariaDB, tls_arguments
+from schema.mariadb import MariaDB
+from schema.mariadb_tls import tls_arguments
 from schema.registry import open_database
+from schema.testkit import Authority
 
 OTHER = "another-one"
 
@@ -85,6 +87,35 @@ def test_a_password_file_is_honoured(tmp_path: Path, kind: str) -> None:
         address(f"{kind}://me@db/bench", password_file=tmp_path / "none")
 
 
+def test_a_password_file_of_another_editor_is_read_or_refused(tmp_path: Path) -> None:
+    secret = tmp_path / "password"
+    secret.write_bytes(b"very secret\r\n")
+    found = address("postgresql://me@db/bench", password_file=secret)
+    assert found.password is not None
+    assert found.password.get_secret_value() == "very secret"
+    secret.write_bytes(b"very s\xe9cret\n")
+    with pytest.raises(ConfigError, match="is not UTF-8") as caught:
+        address("postgresql://me@db/bench", password_file=secret)
+    assert "very" not in caught.value.line()
+    secret.write_bytes(b"\n")
+    with pytest.raises(ConfigError, match="is empty"):
+        address("postgresql://me@db/bench", password_file=secret)
+
+
+def test_a_url_that_cannot_be_taken_apart_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"database.url = \(hidden\) is not allowed"):
+        settings("postgresql://me:word@[::1:5432/bench")
+
+
+@pytest.fixture
+def pem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An authority, and a certificate with its key, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    authority = Authority("authority")
+    authority.write(tmp_path / "ca.pem")
+    authority.issue(tmp_path / "c", tmp_path / "k")
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -107,14 +138,33 @@ def test_a_password_file_is_honoured(tmp_path: Path, kind: str) -> None:
         ),
     ],
 )
+@pytest.mark.usefixtures("pem")
 def test_tls_options_reach_the_driver(options: dict[str, str], expected: dict[str, Any]) -> None:
     assert tls_arguments(options) == expected
+
+
+@pytest.mark.parametrize(
+    "options", [{"ssl-ca": "none"}, {"ssl-ca": "k"}, {"ssl-cert": "c", "ssl-key": "none"}]
+)
+@pytest.mark.usefixtures("pem")
+def test_tls_files_that_cannot_be_used_are_named(options: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="cannot be used") as caught:
+        tls_arguments(options)
+    assert all(f"{name} {path}" in caught.value.cause for name, path in options.items())
 
 
 @pytest.mark.parametrize("options", [{"sslmode": "maybe"}, {"ssl-cs": "ca.pem"}, {"timeout": "1"}])
 def test_unknown_options_are_refused_not_ignored(options: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="unknown"):
         tls_arguments(options)
+
+
+def test_unknown_options_of_libpq_are_refused() -> None:
+    with (
+        open_database(address("postgresql://me@db/bench?ssl-ca=ca.pem")) as database,
+        pytest.raises(ConfigError, match=r"unknown option.*ssl-ca"),
+    ):
+        database.server()
 
 
 def connect_arguments(url: str, monkeypatch: pytest.MonkeyPatch, driver: str) -> dict[str, Any]:
@@ -142,10 +192,11 @@ def test_options_of_the_url_are_passed_to_psycopg(monkeypatch: pytest.MonkeyPatc
     assert seen["host"] == "db"
 
 
+@pytest.mark.usefixtures("pem")
 def test_options_of_the_url_are_passed_to_pymysql(monkeypatch: pytest.MonkeyPatch) -> None:
-    url = "mariadb://me@db/bench?ssl-ca=/etc/ca.pem"
+    url = "mariadb://me@db/bench?ssl-ca=ca.pem"
     seen = connect_arguments(url, monkeypatch, "pymysql.connect")
-    assert seen["ssl"] == {"ca": "/etc/ca.pem", "verify_mode": True, "check_hostname": True}
+    assert seen["ssl"] == {"ca": "ca.pem", "verify_mode": True, "check_hostname": True}
     assert "+00:00" in seen["init_command"]
 
 
@@ -156,3 +207,10 @@ def test_a_mariadb_that_does_not_answer_is_named_without_its_password() -> None:
     assert isinstance(database, MariaDB)
     assert "mariadb://me@127.0.0.1:1/bench" in caught.value.line()
     assert OTHER not in caught.value.line()
+
+
+@pytest.mark.parametrize("option", ["ssl-ca", "ssl_ca"])
+def test_an_authority_reaches_javas_driver_however_it_is_spelled(option: str) -> None:
+    with open_database(address(f"mariadb://me@db/bench?{option}=ca.pem")) as database:
+        found = database.jdbc()
+    assert (found["sslMode"], found["serverSslCert"]) == ("verify-full", "ca.pem")

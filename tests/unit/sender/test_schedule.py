@@ -4,11 +4,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from sender.profile_options import parse_profile
 from sender.profiles import NS_PER_S, Constant, Counts, Nanoseconds
-from sender.schedule import Schedule
+from sender.schedule import NS_PER_MS, Schedule
 
 
 class Searched:
@@ -58,6 +59,38 @@ def test_closed_form_and_search_agree(rate: float, duration_s: float) -> None:
 def test_a_run_sends_the_floor_of_n_of_d(rate: int, duration_ms: int) -> None:
     exact = Fraction(rate) * Fraction(duration_ms, 1_000)
     assert Schedule(Constant(rate), duration_ms / 1_000).total == exact.__floor__()
+
+
+@given(hundredths=st.integers(1, 500_000), duration_s=st.integers(1, 4_000))
+@example(hundredths=29, duration_s=100)  # 0.29 · 100 is 28.999999999999996 in floating point
+@example(hundredths=113, duration_s=100)
+@settings(max_examples=200, deadline=None)
+def test_a_rate_with_decimals_loses_no_record_to_rounding(hundredths: int, duration_s: int) -> None:
+    schedule = Schedule(Constant(hundredths / 100), duration_s)
+    total = hundredths * duration_s // 100
+    assert schedule.total == total
+    first, stop = max(0, total - 50), total
+    expected_ms = [i * 100_000 // hundredths for i in range(first, stop)]
+    assert (schedule.due_ns(first, stop) // NS_PER_MS).tolist() == expected_ms
+    assert sum(schedule.asked_per_second(total)) == total
+
+
+@pytest.mark.parametrize("tenths", range(1, 400, 3))
+@pytest.mark.parametrize("duration_s", [10, 60])
+def test_every_profile_sends_the_floor_at_rates_with_decimals(tenths: int, duration_s: int) -> None:
+    exact, rate = Fraction(tenths, 10), tenths / 10
+    expected = {
+        "increasing": exact * duration_s / 2,
+        "cosine:amplitude=0.05": exact * duration_s,
+        "steps:steps=7": exact * duration_s * 4 / 7,
+        "burst-at-start": exact * (25 + duration_s - 5),
+        "periodic-bursts": exact * (9 + 5) * (duration_s // 10),
+    }
+    found = {
+        text: Schedule(parse_profile(text, rate=rate, duration_s=duration_s), duration_s).total
+        for text in expected
+    }
+    assert found == {text: records.__floor__() for text, records in expected.items()}
 
 
 def test_rates_below_one_per_second() -> None:

@@ -23,6 +23,9 @@ def failure(*arguments: str) -> EspbenchError:
         (["--stream", "1=a", "--rate", "fast"], "--rate fast is not a number"),
         (["--stream", "1=a", "--rate", "0"], "--rate 0 is not a rate"),
         (["--stream", "1=a", "--rate", "nan"], "--rate nan is not a rate"),
+        (["--stream", "1=a", "--rate", "1e300"], "--rate 1e300 is not a rate"),
+        (["--stream", "1=a", "--linger-ms", "nan"], "linger_ms = nan is not allowed"),
+        (["--stream", "1=a", "--out", "/"], "/ is a directory"),
         (["--stream", "1=a", "--rate", "1", "--rate", "2"], "given twice"),
         (["--stream", "1=a", "--rate", "2=5"], "stream 2, which is not sent"),
         (["--stream", "1=a", "--acks", "1", "--idempotence"], "idempotence needs acks=all"),
@@ -49,10 +52,20 @@ def test_without_a_broker_the_remedy_is_up(
     assert "espbench up" in error.remedy
 
 
-def test_an_impossible_duration_is_refused() -> None:
-    error = failure("--run", "r", "--stream", "1=x.csv", "--duration", "0")
+@pytest.mark.parametrize("duration", ["0", "1e300", "nan"])
+def test_an_impossible_duration_is_refused(duration: str) -> None:
+    error = failure("--run", "r", "--stream", "1=x.csv", "--duration", duration)
     assert isinstance(error, ConfigError)
     assert "load.duration" in error.cause
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--start-ms", "1767225600000000"], ["--lead", "1e300"], ["--lead", "nan"]]
+)
+def test_a_start_that_nobody_will_see_is_refused(arguments: list[str]) -> None:
+    result = CliRunner().invoke(app, ["send", "--run", "r", "--stream", "1=x.csv", *arguments])
+    assert result.exit_code == 2
+    assert arguments[0] in result.output
 
 
 def test_rates_for_all_and_for_one() -> None:
