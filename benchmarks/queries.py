@@ -152,7 +152,7 @@ def run(row: Row, rate: int, duration: float) -> dict[str, Any]:
 
 def kept(row: Row, rate: int, duration: float, verdict: dict[str, Any]) -> dict[str, Any]:
     """The figures of a verdict. Query 5 is judged by when others can see the row: the commit."""
-    kind = "commit_latency_ms" if "commit_latency_ms" in verdict else "latency_ms"
+    kind = "commit_latency_ms" if verdict.get("commit_latency_ms") else "latency_ms"
     every, warm = verdict[kind] or {}, verdict[f"{kind}_after_warmup"] or {}
     cell = {
         "row": row.label,

@@ -67,7 +67,7 @@ def read_capture(directory: Path, overrides: Overrides) -> Request:
         raise BrokenCaptureError(f"{directory / NAME}: guarantee {guarantee!r} is not known")
     report = overrides.sender_report or _get(found, "sender report", "senders report", "sender")
     # The sender's report says what was asked of each stream, profiles and early ends included.
-    reported = isinstance(report, dict) and bool(report.get("streams"))
+    reported = isinstance(report, dict) and _tells_rates(report)
     request = Request(
         query=query,
         sources={
@@ -97,6 +97,13 @@ def read_capture(directory: Path, overrides: Overrides) -> Request:
         "freshness_s": freshness_s,
     }
     return replace(request, **{name: value for name, value in said.items() if value is not None})
+
+
+def _tells_rates(report: dict[str, Any]) -> bool:
+    streams = report.get("streams")
+    known = streams if isinstance(streams, list) else []
+    entries = [entry for entry in known if isinstance(entry, dict)]
+    return bool(entries) and all(_number(entry.get("asked_rate")) for entry in entries)
 
 
 def _first(given: float | None, captured: float | None) -> float | None:

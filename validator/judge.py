@@ -102,7 +102,7 @@ def _correctness(verdict: Verdict, outcome: Outcome) -> str:
     """Incorrect beats unknown; unknown is for missing evidence."""
     if outcome.against:
         return INCORRECT
-    if outcome.counts and not outcome.counts["expected"]:
+    if outcome.counts.get("expected") == 0 and not outcome.reasons:
         verdict.problems.append("nothing was expected, so that nothing is proved")
     verdict.problems.extend(outcome.reasons)
     if verdict.problems or outcome.undecided:

@@ -33,7 +33,8 @@ def render(verdict: Verdict) -> RenderableType:
         ("  commit", "commit_latency_ms"),
         ("  commit, after warm-up", "commit_latency_ms_after_warmup"),
     ):
-        if key in document:
+        unknown_commit = key.startswith("commit") and document.get(key) is None
+        if key in document and not unknown_commit:
             table.add_row(
                 title, Text(_figures(document[key]) + (label if key == "latency_ms" else ""))
             )

@@ -1,17 +1,21 @@
 r"""Captured tables: CSV with a header, or Parquet, to checked columns.
 
 Integers become int64, times become microseconds since the epoch (int64), nulls stay null. In CSV an
-empty field or `\N` is null, times are ISO 8601, without a zone they are UTC.
+empty field or `\N` is null, times are ISO 8601, without a zone they are UTC. A row that cannot be
+read is named and left out: the others may still prove something.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from validator.csvfile import CsvRows, read_csv
 from validator.evidence import Evidence
 from validator.oracles.base import Table
 from validator.parquetfile import PARQUET_MAGIC
@@ -37,6 +41,8 @@ TABLES: dict[str, dict[str, str]] = {
         "end_commit_ts": TIME + "?",
     },
 }
+# A column of another kind need not be read to its end to know that.
+MAX_BAD_ROWS = 20
 _ZONE = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 
 
@@ -48,41 +54,70 @@ def read_table(name: str, path: Path) -> Table:
     except (pa.ArrowException, OSError, ValueError) as error:
         evidence.add(f"not readable as a table: {' '.join(str(error).split())[:200]}")
         return Table(None, evidence)
+    for line in raw.torn_lines:
+        evidence.add("torn: this line is no whole row", line)
     columns = {}
+    good = np.ones(raw.table.num_rows, dtype=np.bool_)
     for column, wanted in TABLES[name].items():
         kind, optional = wanted.rstrip("?"), wanted.endswith("?")
-        if column not in raw.column_names:
+        if column not in raw.table.column_names:
             if not optional:
                 evidence.add(f"not the table {name}: no column {column}")
                 return Table(None, evidence)
-            columns[column] = pa.chunked_array([pa.nulls(raw.num_rows, pa.int64())])
+            columns[column] = pa.chunked_array([pa.nulls(raw.table.num_rows, pa.int64())])
             continue
+        convert = _integers if kind == INTEGER else _times
         try:
-            convert = _integers if kind == INTEGER else _times
-            columns[column] = convert(raw.column(column))
-        except (pa.ArrowException, ValueError) as error:
-            reason = " ".join(str(error).split())[:200]
-            evidence.add(f"column {column} does not hold what it should ({kind}): {reason}")
+            found, bad = _converted(raw.table.column(column), convert)
+        except TypeError as error:
+            evidence.add(f"column {column} does not hold what it should ({kind}): {error}")
             return Table(None, evidence)
-    return Table(pa.table(columns), evidence)
+        for row, reason in bad.items():
+            good[row] = False
+            text = f"column {column} does not hold what it should ({kind}): {reason}"
+            evidence.add(text, raw.line(row))
+        if found is None:
+            return Table(None, evidence)
+        columns[column] = found
+    rows = pa.table(columns)
+    return Table(rows if good.all() else rows.filter(pa.array(good)), evidence)
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> CsvRows:
     with path.open("rb") as file:
         parquet = file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
-    if parquet:
-        return pq.read_table(path)
-    with pa.csv.open_csv(path) as head:
-        names = head.schema.names
-    return pa.csv.read_csv(
-        path,
-        convert_options=pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            null_values=["", "\\N"],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=True,
-        ),
-    )
+    return CsvRows(pq.read_table(path)) if parquet else read_csv(path)
+
+
+Convert = Callable[[Any], Any]
+
+
+def _converted(column: Any, convert: Convert) -> tuple[Any | None, dict[int, str]]:
+    """The column, null in rows that cannot be converted, and why each of these cannot.
+
+    No column where these are too many.
+    """
+    try:
+        return convert(column), {}
+    except (pa.ArrowException, ValueError):
+        bad: dict[int, str] = {}
+        parts = _parts(column, convert, 0, bad)
+    return (None if len(bad) > MAX_BAD_ROWS else pa.chunked_array(parts, pa.int64())), bad
+
+
+def _parts(column: Any, convert: Convert, begin: int, bad: dict[int, str]) -> list[Any]:
+    """Halve the column until what cannot be converted stands alone."""
+    if len(bad) > MAX_BAD_ROWS:
+        return []
+    try:
+        return list(convert(column).chunks)
+    except (pa.ArrowException, ValueError) as error:
+        if len(column) > 1:
+            half = len(column) // 2
+            parts = _parts(column.slice(0, half), convert, begin, bad)
+            return parts + _parts(column.slice(half), convert, begin + half, bad)
+        bad[begin] = " ".join(str(error).split())[:200]
+        return [pa.nulls(1, pa.int64())]
 
 
 def _integers(column: Any) -> Any:
@@ -107,7 +142,7 @@ def _times(encoded: Any) -> Any:
     if pa.types.is_date(kind):
         return column.cast(pa.timestamp("us")).cast(pa.int64())
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise ValueError(f"{kind} is not a time")
+        raise TypeError(f"{kind} is not a time")
     trimmed = pc.utf8_trim_whitespace(column)
     zoned = pc.match_substring_regex(trimmed, r"[T ][0-9:.]+" + _ZONE)
     plain = _parse(pc.if_else(zoned, None, trimmed), pa.timestamp("us"), pa.timestamp("ns"))

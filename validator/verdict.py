@@ -145,9 +145,12 @@ class Verdict:
             "end_to_end_ms": latency.end_to_end if latency else None,
             "end_to_end_ms_after_warmup": latency.end_to_end_after_warmup if latency else None,
         }
-        if latency and latency.commit is not None:
-            document["commit_latency_ms"] = latency.commit
-            document["commit_latency_ms_after_warmup"] = latency.commit_after_warmup
+        if self.request and self.request.query.output_table:
+            # Null where the table does not tell commit times.
+            document["commit_latency_ms"] = latency.commit if latency else None
+            document["commit_latency_ms_after_warmup"] = (
+                latency.commit_after_warmup if latency else None
+            )
         return document | {
             "latency_label": self.latency_label,
             "latency_marks": self.clock.problems(),

@@ -68,6 +68,12 @@ def in_downtime(
     return down, borderline
 
 
+def expect_either(streams: list[Stream]) -> Expected:
+    """Every low record, all of them optional: what can be said while nobody knows the downtimes."""
+    low = [is_low(stream.columns) for stream in streams]
+    return expect_rows(streams, low, without_due, low)
+
+
 def expect(streams: list[Stream], planned: Downtimes, freshness_s: float) -> Expected:
     """Low records outside of downtimes, those at the borderline marked as optional."""
     chosen, optional = [], []
@@ -93,20 +99,24 @@ def _judge(inputs: Inputs) -> Outcome:
     assert outputs is not None  # noqa: S101 - this query has a sink
     table = inputs.tables["workplace"]
     planned = downtimes(table)
-    if planned is None:
-        return Outcome(reasons=["without the downtimes nothing can be expected"])
+    reasons = []
+    if planned is None or not table.evidence.complete:
+        reasons.append("without the downtimes nobody knows which answers had to come")
     if not all(stream.topic.stamped for stream in inputs.streams):
-        return Outcome(reasons=["without LogAppendTime it is not known what was in a downtime"])
-    return judge_records(
+        reasons.append("without LogAppendTime it is not known what was in a downtime")
+    outcome = judge_records(
         Case(
             streams=inputs.streams,
-            expected=expect(inputs.streams, planned, inputs.freshness_s),
+            expected=expect_either(inputs.streams)
+            if reasons or planned is None
+            else expect(inputs.streams, planned, inputs.freshness_s),
             outputs=outputs,
             plausible=outputs.columns["has_identity"] & (outputs.columns["mf03"] < LIMIT),
             exactly_once=inputs.exactly_once,
-            rest_whole=table.evidence.complete,
         )
     )
+    outcome.reasons += reasons
+    return outcome
 
 
 ORACLE = Oracle("check-machine-power", is_low, sensor_outputs(fields=1), _judge, ("mf03",))

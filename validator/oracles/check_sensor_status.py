@@ -195,7 +195,7 @@ def _judge(inputs: Inputs) -> Outcome:
     outputs, (stream,) = inputs.outputs, inputs.streams
     assert outputs is not None  # noqa: S101 - this query has a sink
     if not stream.topic.stamped:
-        return Outcome(reasons=["without LogAppendTime the windows are not known"])
+        return _without_windows(outputs)
     found = windows(stream)
     given = _give(found, outputs)
     judged = np.arange(len(found)) < len(found) - 1
@@ -226,6 +226,19 @@ def _judge(inputs: Inputs) -> Outcome:
     return outcome
 
 
+def _without_windows(outputs: Outputs) -> Outcome:
+    """What can be held against outputs while nobody knows the windows: that they are none."""
+    unreadable = ~outputs.columns["readable"]
+    outcome = Outcome(reasons=["without LogAppendTime the windows are not known"])
+    outcome.counts = {"extra": int(unreadable.sum())}
+    outcome.hold_against("extra", outcome.counts["extra"])
+    outcome.witnesses = [
+        _shown_output(outputs, "extra", int(row))
+        for row in np.flatnonzero(unreadable)[:WITNESSES_PER_KIND]
+    ]
+    return outcome
+
+
 def _decide(inputs: Inputs, found: Windows, given: _Given, wrong: Bools, outcome: Outcome) -> None:
     """A lost input may change any window; in a torn sink a later update may be lost."""
     outputs, (stream,) = inputs.outputs, inputs.streams
@@ -240,9 +253,12 @@ def _decide(inputs: Inputs, found: Windows, given: _Given, wrong: Bools, outcome
     rows = np.flatnonzero(wrong)
     answers = given.answer[rows]
     columns = outputs.columns
-    could_be_update = columns["count"][answers] <= found.count[rows]
+    # Of a part of the window's records; what counts them all cannot be right later.
+    could_be_update = columns["count"][answers] < found.count[rows]
     could_be_update &= columns["minimum"][answers] >= found.minimum[rows]
     could_be_update &= columns["maximum"][answers] <= found.maximum[rows]
+    could_be_update &= columns["average"][answers] >= columns["minimum"][answers] - ABSOLUTE
+    could_be_update &= columns["average"][answers] <= columns["maximum"][answers] + ABSOLUTE
     surely = len(rows) if sink.evidence.complete else int((~could_be_update).sum())
     surely = surely if source_whole else 0
     outcome.hold_against("wrong", surely)
@@ -290,19 +306,8 @@ def _updates(
 def _witnesses(
     stream: Stream, outputs: Outputs, found: Windows, given: _Given, wrong: Bools, judged: Bools
 ) -> list[Witness]:
-    def output(kind: str, row: int, window: int | None = None) -> Witness:
-        return Witness(
-            kind=kind,
-            topic=outputs.topic.name,
-            partition=int(outputs.topic.partition[row]),
-            offset=int(outputs.topic.offset[row]),
-            expected=None if window is None else found.shown(window),
-            actual=text(value(outputs.values, row)),
-            more={"key": text(value(outputs.keys, row))},
-        )
-
     shown = [
-        output("wrong", int(given.answer[window]), int(window))
+        _shown_output(outputs, "wrong", int(given.answer[window]), found.shown(int(window)))
         for window in np.flatnonzero(wrong)[:WITNESSES_PER_KIND]
     ]
     missing = np.flatnonzero(judged & (given.answer == NOBODY))[:WITNESSES_PER_KIND]
@@ -321,8 +326,20 @@ def _witnesses(
         )
     for kind, mask in (("extra", given.extra), ("surplus", given.surplus)):
         rows = np.flatnonzero(mask)[:WITNESSES_PER_KIND]
-        shown.extend(output(kind, int(row)) for row in rows)
+        shown.extend(_shown_output(outputs, kind, int(row)) for row in rows)
     return shown
+
+
+def _shown_output(outputs: Outputs, kind: str, row: int, expected: str | None = None) -> Witness:
+    return Witness(
+        kind=kind,
+        topic=outputs.topic.name,
+        partition=int(outputs.topic.partition[row]),
+        offset=int(outputs.topic.offset[row]),
+        expected=expected,
+        actual=text(value(outputs.values, row)),
+        more={"key": text(value(outputs.keys, row))},
+    )
 
 
 def _keeps(columns: Columns) -> Bools:

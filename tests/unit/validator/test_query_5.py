@@ -60,6 +60,7 @@ def test_right_stamps(judged: Judged, tmp_path: Path) -> None:
     assert found["latency_ms"]["min"] == found["latency_ms"]["max"] == 35
     assert found["sustainability"]["verdict"] == "sustained"
     assert found["unknown_keys"] == 0
+    assert found["commit_latency_ms"] is None
 
 
 def test_missing_wrong_and_extra_stamps(judged: Judged, tmp_path: Path) -> None:
