@@ -35,6 +35,7 @@ from espbench.cli.status import status
 from espbench.cli.topics import topics
 from espbench.cli.up import up
 from espbench.cli.validate import validate
+from espbench.cli.watch import watch
 from espbench.errors import EspbenchError, ExitCode, Interrupted
 from espbench.parent import die_with_run
 from espbench.step_log import say_outside, write_to_log
@@ -89,6 +90,7 @@ for command in (
     compare,
     monitor,
     show,
+    watch,
     databases,
 ):
     app.command()(command)

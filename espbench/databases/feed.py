@@ -1,4 +1,4 @@
-"""The production times as a feed: lines of the stream's file, taken in turn, never twice."""
+"""The production times as a feed: lines of the stream's file, in rounds; in a round never twice."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,13 +30,23 @@ class Feed:
         return len(self._ends) - 1
 
     def lines(self, first: int, stop: int) -> bytes:
-        """Lines `first` to `stop`, without the latter."""
-        return self._text[self._ends[first] : self._ends[stop]]
+        """Lines `first` to `stop`, without the latter, of one round."""
+        begun = first // len(self) * len(self)
+        return self._text[self._ends[first - begun] : self._ends[stop - begun]]
+
+    def border(self, line: int) -> int:
+        """The first line of the round after this line's: none may be written before `renew`."""
+        return (line // len(self) + 1) * len(self)
+
+    def renew(self) -> None:
+        """Make all lines usable again: a round begins."""
+        self._renew()
 
     def take(self, count: int) -> range:
-        """The next `count` lines; all are renewed first where fewer are left."""
-        if count > len(self):
-            raise ValueError(f"{count} lines are asked for, there are {len(self)}")
+        """The next `count` lines, of one round where they fit into one.
+
+        More lines than there are go on in further rounds; whoever writes them renews between them.
+        """
         if self._taken + count > len(self):
             self.restart()
         taken = range(self._taken, self._taken + count)

@@ -30,6 +30,8 @@ LOOKUPS = 30
 _CLOCK_TRIES = 5
 _WARM_UP_LINES = 200
 _PATIENCE_S = 60.0
+# Beyond what one connection of one client could send.
+MOST_RATE = 2_000_000.0
 
 
 class Patient:
@@ -174,21 +176,25 @@ class Measurement:
 
     def _search(self, name: str, session: Patient, feed: Feed) -> dict[str, Any]:
         work = self._work
-        most = len(feed) / work.step_s
+        rounds: list[int] = []
 
         def holds(rate: float) -> bool:
             lines = feed.take(max(1, int(rate * work.step_s)))
             pace = self._pace(rate, give_up_s=1.5)
-            held = is_sustained(replay(session, feed, lines, pace, SystemClock()))
+            outcome = replay(session, feed, lines, pace, SystemClock())
+            rounds.append(outcome.rounds)
+            held = is_sustained(outcome)
             LOGGER.info("%s: %s/s %s", name, f"{rate:,.0f}", "held" if held else "not held")
             return held
 
         with self._meter.measured() as spent:
-            found: Found = search(work.rate, most, holds)
+            found: Found = search(work.rate, MOST_RATE, holds)
         return {
             "sustained_rate": found.sustained and round(found.sustained),
             "failed_rate": found.failed and round(found.failed),
-            "limited_by_data": found.limited,
+            "limited": found.limited,
+            # How often a step went through the data; more than once where they are few.
+            "most_rounds": max(rounds),
             "step_s": work.step_s,
             "tried": [{"rate": round(rate), "held": held} for rate, held in found.tried],
             **_rounded(spent),

@@ -1,7 +1,8 @@
 """Production times written at a rate, in micro-batches, as query 5 writes them, without Spark.
 
 Record i is due at i/rate seconds. Every `interval_s` all records that are due go to the database in
-one batch; where the database is late, the next batch follows at once and is larger.
+one batch; where the database is late, the next batch follows at once and is larger. Where the
+data end before the records do, the schedule stands still until they are made usable again.
 """
 
 from collections.abc import Callable
@@ -49,13 +50,17 @@ class Pace:
 
 @dataclass(slots=True)
 class Replayed:
-    """What came of it. `lines` were asked for; batches are (first, stop, seconds…)."""
+    """What came of it. `lines` were asked for; batches are (first, stop, seconds…).
+
+    `rounds` is how often the data were used; what came between two of them counts in no time.
+    """
 
     lines: range
     rate: float
     start_ns: int
     gave_up: bool = False
     unknown: int = 0
+    rounds: int = 1
     batches: list[tuple[int, int, int, float, float]] = field(default_factory=list)
 
     @property
@@ -96,21 +101,24 @@ def replay(
 ) -> Replayed:
     """Write these lines; `check` is called between batches and may raise."""
     interval_ns = round(pace.interval_s * 1e9)
+    paused_ns = 0
     start_ns = clock.now_ns() + _LEAD_NS
     outcome = Replayed(lines, pace.rate, start_ns)
     done, tick_ns = 0, start_ns
+    border = feed.border(lines.start)
     while done < len(lines):
-        now_ns = clock.now_ns()
+        now_ns = clock.now_ns() - paused_ns
         if now_ns < tick_ns:
             clock.sleep_ns(tick_ns - now_ns)
             continue
         check()
         due = min(len(lines), int((now_ns - start_ns) * pace.rate / 1e9) + 1)
         stop = due if pace.at_most is None else min(due, done + pace.at_most)
+        stop = min(stop, border - lines.start)
         if stop > done:
             first = lines.start + done
             outcome.unknown += session.stamp(feed.lines(first, lines.start + stop))
-            end_ns = clock.now_ns()
+            end_ns = clock.now_ns() - paused_ns
             timing = end_ns, session.update_s, session.commit_s
             outcome.batches.append((first, lines.start + stop, *timing))
             done = stop
@@ -118,6 +126,12 @@ def replay(
             if pace.give_up_s is not None and lag_s > pace.give_up_s:
                 outcome.gave_up = done < len(lines)
                 break
+        if lines.start + done == border and done < len(lines):
+            begun_ns = clock.now_ns()
+            feed.renew()
+            outcome.rounds += 1
+            paused_ns += clock.now_ns() - begun_ns
+            border = feed.border(border)
         if done >= due:
-            tick_ns = max(tick_ns + interval_ns, clock.now_ns())
+            tick_ns = max(tick_ns + interval_ns, clock.now_ns() - paused_ns)
     return outcome

@@ -24,7 +24,7 @@ LEAST_RATE = 10.0
 class Found:
     """The highest sustained and the lowest failing rate; None where there was none.
 
-    `limited` says that the data, not the database, ended the search.
+    `limited` says that the bound, not the database, ended the search.
     """
 
     sustained: float | None = None

@@ -45,8 +45,8 @@ def remarks(document: dict[str, Any]) -> list[str]:
             lines.append(
                 f"{name}: {writes['records']} records were written, {writes['stamped']} are stamped"
             )
-        if search.get("limited_by_data"):
-            lines.append(f"{name}: the data ended the search, not the database; use a larger scale")
+        if search.get("limited"):
+            lines.append(f"{name}: the search's bound was reached, not the database's")
     return lines
 
 

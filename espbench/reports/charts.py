@@ -20,7 +20,8 @@ ENOUGH_FOR_LINES = 10
 MOST_COMPONENTS = 6
 
 
-def _chart(name: str, title: str, text: str, **more: Any) -> Chart:
+def chart(name: str, title: str, text: str, **more: Any) -> Chart:
+    """A chart over time, linear and empty unless `more` says otherwise."""
     base = {"name": name, "title": title, "text": text, "kind": "time", "scale": "linear"}
     return base | {"unit": "", "marks": [], "series": []} | more
 
@@ -51,7 +52,7 @@ def latency_chart(found: Latencies, limit_ms: float | None) -> Chart:
         )
     series = [{"name": "answers", "draw": "cloud", **cloud(found.time_s, found.latency_ms)}, *lines]
     more: dict[str, Any] = {"unit": "ms", "scale": "log", "marks": marks, "wide": True}
-    return _chart("latency", "Latency over time", text, series=series, **more)
+    return chart("latency", "Latency over time", text, series=series, **more)
 
 
 def _curve(name: str, x: list[Any], y: list[Any], tone: int) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def distribution_chart(found: Latencies) -> Chart:
         "axis stretches the rare slow ones; a curve ends where its sample cannot carry more."
     )
     more: dict[str, Any] = {"kind": "odds", "unit": "ms", "scale": "log"}
-    return _chart("distribution", "Latency by percentile", text, series=series, **more)
+    return chart("distribution", "Latency by percentile", text, series=series, **more)
 
 
 def lag_chart(found: LagSeries) -> Chart:
@@ -95,7 +96,7 @@ def lag_chart(found: LagSeries) -> Chart:
         "the system does not keep up."
     )
     series = [line("lag", found.time_s, found.lag, tone=1, fill=True)]
-    return _chart("lag", "Lag", text, unit="answers", series=series)
+    return chart("lag", "Lag", text, unit="answers", series=series)
 
 
 def rates_chart(sender: dict[str, Any] | None, found: LagSeries | None) -> Chart | None:
@@ -118,7 +119,7 @@ def rates_chart(sender: dict[str, Any] | None, found: LagSeries | None) -> Chart
         "Records per second that the schedule asked for and that were sent, and answers per second "
         "that came back; a query that filters or aggregates gives fewer answers than it reads."
     )
-    return _chart("rates", "Rates", text, unit="per s", series=series)
+    return chart("rates", "Rates", text, unit="per s", series=series)
 
 
 def _seconds(values: Floats) -> Floats:
@@ -142,7 +143,7 @@ def lateness_chart(found: Lateness) -> Chart:
         f"How long after its due time a record was stamped by the broker: what sender and broker "
         f"added, and no part of the latency. {whose}."
     )
-    return _chart("lateness", "Sender's lateness", text, unit="ms", scale="log", series=series)
+    return chart("lateness", "Sender's lateness", text, unit="ms", scale="log", series=series)
 
 
 def batches_chart(found: Batches, engine: str | None, trigger_ms: float | None) -> Chart:
@@ -164,7 +165,7 @@ def batches_chart(found: Batches, engine: str | None, trigger_ms: float | None) 
             "tone": 1,
         }
     ]
-    return _chart("batches", "Spark's batches", text, unit="ms", series=series)
+    return chart("batches", "Spark's batches", text, unit="ms", series=series)
 
 
 def usage_charts(found: list[Usage], cores: float | None) -> list[Chart]:
@@ -183,8 +184,8 @@ def usage_charts(found: list[Usage], cores: float | None) -> list[Chart]:
     cpu_text = f"Processor time of every component; 100 is one core.{machine}{left}"
     memory_text = f"Resident memory of every component.{left}"
     return [
-        _chart("cpu", "Processor", cpu_text, unit="% of a core", series=cpu),
-        _chart("memory", "Memory", memory_text, unit="MB", series=memory),
+        chart("cpu", "Processor", cpu_text, unit="% of a core", series=cpu),
+        chart("memory", "Memory", memory_text, unit="MB", series=memory),
     ]
 
 
@@ -201,4 +202,4 @@ def published_chart(rows: list[dict[str, Any]], query: str, ours: float | None, 
         if row["query"] == query
     ]
     text = "The 90th percentile over all answers, of this run and as published; lower is better."
-    return _chart("published", query, text, kind="strip", unit="ms", scale="log", series=strips)
+    return chart("published", query, text, kind="strip", unit="ms", scale="log", series=strips)

@@ -47,19 +47,31 @@ class _Templates(BaseLoader):
             raise TemplateNotFound(template) from error
 
 
-def render(template: str, charts: dict[str, Any], **values: Any) -> str:
-    """A page from a template; `charts` are the documents that the script draws, by id."""
-    style, script = _text("style.css"), _text("charts.js")
-    policy = (
-        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; "
-        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+def policy_of(scripts: tuple[str, ...], *, connect: bool) -> str:
+    """The content security policy of a page; with `connect` it may ask where it came from."""
+    allowed = " ".join(f"'{_hash(_text(name))}'" for name in scripts)
+    return (
+        f"default-src 'none'; img-src data:; style-src '{_hash(_text('style.css'))}'; "
+        f"script-src {allowed}; base-uri 'none'; form-action 'none'"
+        + ("; connect-src 'self'" if connect else "")
     )
+
+
+def render(
+    template: str,
+    charts: dict[str, Any],
+    *,
+    scripts: tuple[str, ...] = ("charts.js",),
+    connect: bool = False,
+    **values: Any,
+) -> str:
+    """A page from a template; `charts` are the documents that the scripts draw, by id."""
     page = _environment().get_template(template)
     return page.render(
-        policy=policy,
+        policy=policy_of(scripts, connect=connect),
         # Ours, and hashed; escaping would change them.
-        style=Markup(style),  # noqa: S704
-        script=Markup(script),  # noqa: S704
+        style=Markup(_text("style.css")),  # noqa: S704
+        scripts=[Markup(_text(name)) for name in scripts],  # noqa: S704
         charts_json=_json_block(charts),
         version=__version__,
         names=NAMES,

@@ -119,14 +119,18 @@ def headline(state: str, error: str | None, checked: dict[str, list[Check] | Non
         (_those(judged, "load", "failed", "unknown"), "The load was not valid for"),
         (_those(judged, "sustainability", "unknown"), "Sustainability is unknown for"),
     ]
-    if said := [f"{text} {_listed(names)}." for names, text in doubts if names]:
-        return Check(everything, "unknown", "Unknown", " ".join(said))
     gates = [
         (_those(judged, "sustainability", "failed"), "Not sustained:"),
         (_those(judged, "objective", "failed"), "Objective missed:"),
     ]
-    if said := [f"{text} {_listed(names)}." for names, text in gates if names]:
-        return Check(everything, "failed", "Correct, but a gate is missed", " ".join(said))
+    doubted, missed = (
+        [f"{text} {_listed(names)}." for names, text in each if names] for each in (doubts, gates)
+    )
+    if doubted:
+        # What is missed all the same must not hide behind the doubt.
+        return Check(everything, "unknown", "Unknown", " ".join(doubted + missed))
+    if missed:
+        return Check(everything, "failed", "Correct, but a gate is missed", " ".join(missed))
     count = "All answers" if len(judged) == 1 else f"All answers of all {len(judged)} queries"
     text = f"{count} are right. The load was as asked, nothing piled up, the objective was met."
     return Check(everything, "passed", "Correct and sustained", text)

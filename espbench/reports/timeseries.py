@@ -157,7 +157,11 @@ def read_usage(files: Files, start_ms: float, end_ms: float) -> list[Usage]:
         return []
     times = table["time_ms"]
     inside = pc.and_(pc.greater_equal(times, int(start_ms)), pc.less_equal(times, int(end_ms)))
-    table = table.filter(inside).sort_by("time_ms")
+    return usage_of(table.filter(inside).sort_by("time_ms"), start_ms)
+
+
+def usage_of(table: pa.Table, start_ms: float) -> list[Usage]:
+    """What every component used, by samples in the order of time; the busiest first."""
     hosts = pc.unique(table["host"]).to_pylist()
     found = []
     for host in hosts:

@@ -36,6 +36,7 @@ from espbench.runs.plan import (
 from espbench.runs.store import RunDir
 from espbench.runs.view import View
 from espbench.runs.watch import Watch, end_commands, end_everything
+from espbench.services.process import ProcessRecord
 
 _TICK_S = 0.1
 # For ends of steps, the query's stop and the services' stop.
@@ -72,6 +73,8 @@ class Driver:
         if self.wishes.skip:
             options += ["--skip-tags", ",".join(self.wishes.skip)]
         playbook = self._playbook("run", options)
+        # Tells `espbench watch` whose end would be the run's.
+        ProcessRecord.of(os.getpid()).write(self.run_dir.root / "run.pid")
         try:
             playbook.start()
             self._follow(playbook)

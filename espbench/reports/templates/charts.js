@@ -186,7 +186,7 @@ function drawPlot(figure, chart, plot) {
   if (chart.kind === "time" && chart.warmup_s > scale.from) {
     const end = Math.min(chart.warmup_s, scale.to);
     make("rect", { class: "warm", x: area.left, y: area.top - 6, width: round(x(end) - area.left), height: area.bottom - area.top + 6 }, svg);
-    if (chart.wide) make("text", { x: round(x(end)) - 6, y: area.top + 13, "text-anchor": "end" }, svg, "warm-up");
+    if (chart.wide) make("text", { x: round(x(end)) - 6, y: area.top - 10, "text-anchor": "end" }, svg, "warm-up");
   }
   axes(svg, chart, scale);
   drawSeries(svg, chart, scale, `clip-${figure.dataset.chart}`);

@@ -1,0 +1,1 @@
+"""The live view of a run: looks at it from outside, once a second, and changes nothing."""
