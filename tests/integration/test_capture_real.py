@@ -1,9 +1,11 @@
 """`espbench capture` on a real broker, and what the validator makes of it."""
 
 import json
+import shutil
 import subprocess
 import sys
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +190,48 @@ def test_failures_are_one_line_and_leave_nothing(run: str, tmp_path: Path) -> No
     assert away.returncode == 3
     assert "Traceback" not in away.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+ODD_VALUES = (
+    None,
+    b"",
+    b"\xff\xfe no UTF-8 \x80",
+    b'a "quoted" \\ value with \x00 \x01 \x1f \x7f\r\n\ttwice',
+    "7;8;Zwölf → 12 \U0001f40d".encode(),
+    b"}{][,:",
+    b"x" * 100_000,
+)
+
+
+@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
+def test_what_the_real_kcat_writes(run: str, address: str, tmp_path: Path) -> None:
+    """Whatever bytes a record holds: identity's answers are right, and one changed byte is not."""
+    source_name, sink_name = names(run)
+    records = list(INPUT.records)
+    for row, odd in enumerate(ODD_VALUES):
+        records[100 * row] = replace(records[100 * row], value=odd, key=odd and b'k\xff"')
+    produce(address, source_name, Topic("in", records))
+    changed = replace(records[-1], value=(records[-1].value or b"") + b"\t")
+    produce(address, sink_name, Topic("out", [*records[:-1], changed]))
+
+    def consumed(name: str) -> Path:
+        path = tmp_path / f"{name}.jsonl"
+        command = ["kcat", "-C", "-b", address, "-t", name, "-o", "beginning", "-e", "-J"]
+        with path.open("wb") as file:
+            subprocess.run(command, stdout=file, check=True, timeout=60)
+        return path
+
+    def judged(sink: Path) -> dict[str, Any]:
+        source_file = consumed(source_name)
+        words = ["--query", "q0", "--source", f"1={source_file}", "--sink", str(sink), "--json"]
+        found: dict[str, Any] = json.loads(espbench("validate", *words).stdout)
+        return found
+
+    found = judged(consumed(source_name))
+    assert found["correctness"] == "correct", found["problems"]
+    assert found["counts"]["malformed"] == len(ODD_VALUES)
+    assert found["counts"]["matched"] == found["latency_ms"]["n"] == len(records)
+    found = judged(consumed(sink_name))
+    assert (found["correctness"], found["problems"]) == ("incorrect", [])
+    assert found["counts"]["matched"] == len(records) - 1
+    assert found["clock"]["ok"]
