@@ -7,7 +7,7 @@ from typing import Any
 
 from espbench.errors import InputError, UsageError
 from espbench.names import Query, find_query
-from validator.request import GUARANTEES, Request, Slo
+from validator.request import GUARANTEES, LARGEST, Request, Slo
 from validator.topics import Claim, TopicFile
 
 NAME = "capture.json"
@@ -77,7 +77,8 @@ def read_capture(directory: Path, overrides: Overrides) -> Request:
         },
         sink=files.get("sink") if query.sink else None,
         tables=tables,
-        rate=_first(overrides.rate, None if reported else _number(_get(found, "rate"))),
+        # No rate at all cannot have been asked for.
+        rate=_first(overrides.rate, None if reported else _number(_get(found, "rate")) or None),
         duration_s=_first(
             overrides.duration_s,
             None if reported else _number(_get(found, "duration", "duration s")),
@@ -215,16 +216,19 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> float | None:
+    """A number that can be a rate or a number of seconds."""
     good = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if good and value >= 0 else None
+    return float(value) if good and 0 <= value <= LARGEST else None
 
 
-def _offsets(clocks: Any) -> list[float]:
-    """Every `offset_ms` in what the capture says of clocks."""
+def _offsets(clocks: Any, depth: int = 5) -> list[float]:
+    """Every `offset_ms` in what the capture says of clocks, some levels down."""
+    if not depth:
+        return []
     if isinstance(clocks, dict):
         own = clocks.get("offset_ms")
-        here = [float(own)] if isinstance(own, int | float) else []
-        return here + [offset for value in clocks.values() for offset in _offsets(value)]
+        here = [float(own)] if isinstance(own, int | float) and abs(own) <= LARGEST else []
+        return here + [offset for value in clocks.values() for offset in _offsets(value, depth - 1)]
     if isinstance(clocks, list):
-        return [offset for value in clocks for offset in _offsets(value)]
+        return [offset for value in clocks for offset in _offsets(value, depth - 1)]
     return []

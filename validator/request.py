@@ -11,6 +11,8 @@ from validator.topics import TopicFile
 AT_LEAST_ONCE, EXACTLY_ONCE = "at-least-once", "exactly-once"
 GUARANTEES = (AT_LEAST_ONCE, EXACTLY_ONCE)
 DEFAULT_WARMUP_S = 10.0
+# Thirty years in seconds: beyond it no number of a request makes sense.
+LARGEST = 1e9
 DEFAULT_FRESHNESS_S = 10.0
 
 
@@ -61,9 +63,9 @@ class Request:
 
 def _count(entry: dict[str, Any], name: str) -> int | None:
     value = entry.get(name)
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value < 2**63 else None
 
 
 def _rate(value: Any) -> float | None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if number and value > 0 else None
+    return float(value) if number and 0 < value <= LARGEST else None

@@ -90,7 +90,7 @@ def validate(
     Example: espbench validate --query q3 --source 1=in.jsonl --sink out.jsonl --rate 1000
     """
     from validator.capturedir import Overrides
-    from validator.request import GUARANTEES, Slo
+    from validator.request import GUARANTEES, LARGEST, Slo
 
     settings = context.begin(config, quiet=quiet, verbose=verbose)
     if guarantee is not None and guarantee not in GUARANTEES:
@@ -98,11 +98,11 @@ def validate(
             f"--guarantee {guarantee} is not known", f"it is one of {', '.join(GUARANTEES)}"
         )
     for name, number in (("rate", rate), ("duration", duration), ("slo", slo)):
-        if number is not None and not 0 < number < float("inf"):
-            raise UsageError(f"--{name} {number:g} is not a positive number", "correct it")
+        if number is not None and not 0 < number <= LARGEST:
+            raise UsageError(f"--{name} {number:g} is not between 0 and 1e9", "correct it")
     for name, number in (("warmup", warmup), ("freshness", freshness)):
-        if number is not None and not 0 <= number < float("inf"):
-            raise UsageError(f"--{name} {number:g} is not a number of seconds", "correct it")
+        if number is not None and not 0 <= number <= LARGEST:
+            raise UsageError(f"--{name} {number:g} is not between 0 and 1e9 seconds", "correct it")
     overrides = Overrides(
         guarantee=guarantee,
         rate=rate,
@@ -244,7 +244,7 @@ def _report(path: Path | None) -> dict[str, Any] | None:
         return None
     try:
         found = json.loads(_existing(path, "--sender-report").read_bytes())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}", "name a sender's report") from error
     if not isinstance(found, dict):
         raise InputError(f"{path} is no sender's report", "name what `espbench send --out` wrote")

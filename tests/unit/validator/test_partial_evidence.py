@@ -1,5 +1,6 @@
 """What incomplete evidence still proves, and how it is counted."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ import pytest
 
 from validator.capturedir import Overrides, read_capture
 from validator.csvfile import read_csv
+from validator.judge import judge
 from validator.synthetic import (
     CREATE,
     START_MS,
@@ -206,6 +208,31 @@ def test_a_last_field_that_is_cut(tmp_path: Path) -> None:
     path.write_text("\n".join([HEADER, *rows])[:-5])
     found = read_csv(path)
     assert (found.table.num_rows, found.torn_lines) == (2, (4,))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -1, 10**400, True, "7", [7], 1e300])
+def test_numbers_that_make_no_sense_are_none(tmp_path: Path, number: Any) -> None:
+    topics = {"source-1": INPUT, "sink": errors_sink(INPUT, PLAN)}
+    deep: Any = []
+    for _ in range(400):
+        deep = [deep]
+    place = write_capture(
+        tmp_path / "capture",
+        "q3",
+        topics,
+        rate=number,
+        warmup=number,
+        duration=number,
+        freshness=number,
+        clocks=[{"offset_ms": number}, {"a": {"offset_ms": 7}}, deep],
+        sender_report={"streams": [{"stream": 1, "asked_rate": number, "failed": number}]},
+    )
+    request = read_capture(place, Overrides())
+    assert (request.rate, request.warmup_s, request.duration_s) == (None, 10.0, None)
+    document = judge(request).document()
+    json.dumps(document, allow_nan=False)
+    assert document["correctness"] == "correct"
+    assert document["load"]["valid"] is None
 
 
 def test_a_rate_of_the_capture_stands_in_for_a_report_without_one(tmp_path: Path) -> None:
