@@ -94,7 +94,7 @@ def server(
     tls = {
         "postgresql": dict(zip(("ssl_cert_file", "ssl_key_file"), pair, strict=True))
         | {"ssl": "on"},
-        "mariadb": dict(zip(("ssl-cert", "ssl-key"), pair, strict=True)) | {"skip-ssl": "OFF"},
+        "mariadb": dict(zip(("ssl-cert", "ssl-key"), pair, strict=True)) | {"skip-ssl": "0"},
     }
     settings = load_settings(
         None,
