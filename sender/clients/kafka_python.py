@@ -31,7 +31,7 @@ class KafkaPythonClient:
         if login(bootstrap_servers):
             raise UsageError(
                 "kafka-python is not told of kafka.options (security.protocol and the like)",
-                "use --client confluent",
+                "use --client confluent-kafka",
             )
         self._bootstrap_servers = bootstrap_servers
         self._kafka_error = KafkaError
