@@ -29,6 +29,8 @@ class Sink:
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 0,
+                # What is too large is the broker's to say, as it was with the record behind it.
+                "message.max.bytes": 100_000_000,
                 "message.timeout.ms": int(PATIENCE_S * 1_000),
                 # Keys go where Kafka's own client, and so Spark, would put them.
                 "partitioner": "murmur2_random",

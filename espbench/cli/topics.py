@@ -1,6 +1,7 @@
 """`espbench topics create|list|delete`: the topics of a run."""
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -184,10 +185,20 @@ def delete(
             deleted += delete_topics(admin, registry, names.rehearsal_of(run))
         # A checkpoint of these topics would skip records of new ones with the same names.
         shutil.rmtree(StateDir.of(settings).root / "queries" / run, ignore_errors=True)
+        if base := settings.spark.checkpoint_dir:
+            _remove_checkpoints(base.expanduser() / run)
     if json:
         context.print_json({"run": run, "deleted": deleted})
     for name in deleted:
         logs.LOGGER.info("deleted %s", name)
+
+
+def _remove_checkpoints(of_run: Path) -> None:
+    """Of queries, as their markers tell; what else is there stays."""
+    for marker in of_run.glob("*/espbench.json"):
+        shutil.rmtree(marker.parent, ignore_errors=True)
+    if of_run.is_dir() and not any(of_run.iterdir()):
+        of_run.rmdir()
 
 
 def _connect(settings: Settings) -> "tuple[KafkaAdmin, TopicRegistry]":

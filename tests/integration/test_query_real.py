@@ -3,6 +3,7 @@ clear ends, whoever dies."""
 
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +281,26 @@ def test_it_runs_on_the_java_of_a_wheel(
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["reason"] == "finished"
     assert json.loads(done.stdout)["versions"]["java"].startswith("21")
+    assert sink(servers, run, "identify-errors") == ERRORS
+
+
+def test_it_runs_on_a_cluster(run: str, servers: str, tmp_path: Path) -> None:
+    """A master and two workers in another time zone; the executors get what they need."""
+    tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "try_on_cluster.py"))
+    env = {**os.environ, "ESPBENCH_SPARK__CONF": '{"spark.executor.memory": "512m"}'}
+    produce(servers, run, VALUES)
+    with ExitStack() as stack:
+        cluster = tool["Cluster"](tmp_path, stack).start(cores="1", memory="600m")
+        done = espbench(
+            "query", "q3", "--run", run, "--engine", "available-now", "--master", cluster.url,
+            "--json", env=env,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        (ran,) = cluster.applications()
+        assert ran.startswith("espbench identify-errors: 2 executors")
+    report = json.loads(done.stdout)
+    assert report["settings"]["spark.driver.host"] == "127.0.0.1"
+    assert report["malformed"] == len(BAD_LINES) + len(POISON)
     assert sink(servers, run, "identify-errors") == ERRORS
 
 
