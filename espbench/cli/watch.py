@@ -71,7 +71,7 @@ def _follow(
     from espbench.live.serve import Board, served
     from espbench.live.terminal import plain
 
-    document = looker.document()
+    document = looker.document(charts=port is not None)
     board = None
     if port is not None:
         board = Board(document, max(1.0, interval_s))
@@ -95,7 +95,7 @@ def _follow(
         beat = max(beat, int((time.monotonic() - begin) / interval_s)) + 1
         time.sleep(max(0.0, begin + beat * interval_s - time.monotonic()))
         looker.look()
-        document = looker.document()
+        document = looker.document(charts=port is not None)
 
 
 def _screen(stack: ExitStack, document: dict[str, Any]) -> Any:
