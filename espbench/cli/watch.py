@@ -46,12 +46,20 @@ def watch(
     Reads the run's files and a few records a second from its topics; changes nothing, and ends
     with the run. --json prints what was seen last. Example: espbench watch --web
     """
+    from espbench.kafka.security import Servers, translated
+    from espbench.live.broker import Tail
     from espbench.live.files import RunFiles
     from espbench.live.look import Looker
+    from espbench.names import Query
     from espbench.runs.store import find_run
 
     settings = context.begin(config, quiet=quiet, verbose=verbose, options={"results_dir": out})
-    looker = Looker(RunFiles(find_run(settings.results_dir, run).root))
+    known = translated(settings.kafka.options)
+
+    def door(address: str, query: Query, prefix: str, of_run: str) -> Tail:
+        return Tail(Servers(address, known), query, prefix, of_run)
+
+    looker = Looker(RunFiles(find_run(settings.results_dir, run).root), door)
     with ExitStack() as stack:
         stack.callback(looker.close)
         looker.look()
