@@ -46,12 +46,20 @@ def watch(
     Reads the run's files and a few records a second from its topics; changes nothing, and ends
     with the run. --json prints what was seen last. Example: espbench watch --web
     """
+    from espbench.kafka.security import Servers, translated
+    from espbench.live.broker import Tail
     from espbench.live.files import RunFiles
     from espbench.live.look import Looker
+    from espbench.names import Query
     from espbench.runs.store import find_run
 
     settings = context.begin(config, quiet=quiet, verbose=verbose, options={"results_dir": out})
-    looker = Looker(RunFiles(find_run(settings.results_dir, run).root))
+    known = translated(settings.kafka.options)
+
+    def door(address: str, query: Query, prefix: str, of_run: str) -> Tail:
+        return Tail(Servers(address, known), query, prefix, of_run)
+
+    looker = Looker(RunFiles(find_run(settings.results_dir, run).root), door)
     with ExitStack() as stack:
         stack.callback(looker.close)
         looker.look()
@@ -71,7 +79,7 @@ def _follow(
     from espbench.live.serve import Board, served
     from espbench.live.terminal import plain
 
-    document = looker.document()
+    document = looker.document(charts=port is not None)
     board = None
     if port is not None:
         board = Board(document, max(1.0, interval_s))
@@ -95,7 +103,7 @@ def _follow(
         beat = max(beat, int((time.monotonic() - begin) / interval_s)) + 1
         time.sleep(max(0.0, begin + beat * interval_s - time.monotonic()))
         looker.look()
-        document = looker.document()
+        document = looker.document(charts=port is not None)
 
 
 def _screen(stack: ExitStack, document: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from espbench.errors import UsageError
 from espbench.kafka import client
 from espbench.kafka.admin import KafkaAdmin, OffsetRange
+from espbench.kafka.security import login
 from espbench.live.files import Batch
 from espbench.live.samples import Input, due_ms, input_of, window_end_ms
 from espbench.names import Query, topics_of
@@ -65,7 +66,8 @@ class Tail:
         self._admin = KafkaAdmin(address, timeout_s=_BROKER_TIMEOUT_S)
         self._consumer = self._library.Consumer(
             {
-                "bootstrap.servers": address,
+                **login(address),
+                "bootstrap.servers": str(address),
                 "group.id": "espbench-watch",
                 "client.id": "espbench-watch",
                 "enable.auto.commit": False,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from espbench.config import Settings
+from espbench.config import LoadSettings
 from espbench.errors import EspbenchError
 from espbench.live.broker import Tail
 from espbench.live.charts import live_charts
@@ -38,6 +38,7 @@ class Looker:
         self._retry_s = 0.0
         self._history: History | None = None
         self._asked = Series()
+        self._schedule: Schedule | None = None
         self._note: str | None = None
 
     def close(self) -> None:
@@ -65,8 +66,8 @@ class Looker:
         else:
             self.close()
 
-    def document(self) -> dict[str, Any]:
-        """What was seen, whole: figures, charts, notes."""
+    def document(self, *, charts: bool = True) -> dict[str, Any]:
+        """What was seen: figures, notes, and, as they cost most, the charts where asked for."""
         run, seen = self.files.document, self._history
         step = self.files.step()
         return {
@@ -103,13 +104,14 @@ class Looker:
             ],
             "error": at(run, "error"),
             "notes": [self._note] if self._note else [],
-            "charts": live_charts(
-                seen,
-                self._asked,
-                number(at(run, "config", "slo", "limit_ms")),
-                number(at(run, "machine", "cores")),
-            ),
-        }
+        } | ({"charts": self._charts()} if charts else {})
+
+    def _charts(self) -> dict[str, Any]:
+        run = self.files.document
+        limit_ms = number(at(run, "config", "slo", "limit_ms"))
+        return live_charts(
+            self._history, self._asked, limit_ms, number(at(run, "machine", "cores"))
+        )
 
     def _records(self) -> dict[str, int] | None:
         seen = self._history
@@ -160,15 +162,14 @@ class Looker:
 
     def _asked_per_s(self, since_ms: float) -> float:
         """What the schedule asks of a stream, over the same seconds as the rates."""
-        load = Settings.model_validate(
-            {"load": at(self.files.document, "config", "load") or {}}
-        ).load
-        profile = parse_profile(load.profile, rate=load.rate, duration_s=load.duration)
-        schedule = Schedule(profile, load.duration)
+        if self._schedule is None:
+            load = LoadSettings.model_validate(at(self.files.document, "config", "load") or {})
+            profile = parse_profile(load.profile, rate=load.rate, duration_s=load.duration)
+            self._schedule = Schedule(profile, load.duration)
         end_ms = max(1.0, since_ms)
         begin_ms = max(0.0, end_ms - RATE_S * 1_000)
         edges = np.array([begin_ms * NS_PER_MS, end_ms * NS_PER_MS], dtype=np.int64)
-        due = schedule.due_before(edges)
+        due = self._schedule.due_before(edges)
         return float(due[1] - due[0]) / (end_ms - begin_ms) * 1_000
 
 

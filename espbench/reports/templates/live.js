@@ -44,7 +44,7 @@ function showQueries(seen) {
 
 function take(seen) {
   const [strong, text] = place("now").children;
-  place("now").className = `verdict ${seen.error ? "failed" : seen.over ? "passed" : "unknown"}`;
+  place("now").className = `verdict ${seen.error ? "failed" : "going"}`;
   const step = seen.step ? `${seen.step.query ? `${seen.step.query}: ` : ""}${seen.step.name}, ${format(Math.round(seen.step.seconds))} s` : seen.query ?? "";
   strong.textContent = `${seen.state} · ${clock(seen.elapsed_s)}${seen.over ? "" : ` · ${step}`}`;
   text.textContent = [seen.error, ...seen.notes].filter(Boolean).join("; ");
