@@ -32,8 +32,8 @@ def begin(
 
 def print_json(document: Any) -> None:
     """Print the one JSON document of a command on standard output."""
-    json.dump(document, sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
+    # Whole or not at all.
+    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def finish(code: ExitCode) -> None:
