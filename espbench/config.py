@@ -5,6 +5,8 @@ A nested key is spelled with two underscores in the environment: `kafka.prefix` 
 """
 
 import os
+import re
+from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,7 +31,8 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from espbench.errors import ConfigError
+from espbench.errors import ConfigError, UsageError
+from espbench.names import parse_queries
 
 PREFIX = "ESPBENCH_"
 DEFAULT_FILE = Path("espbench.yml")
@@ -44,6 +47,11 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")]
 # Of an embedded server; 0 takes any free one.
 Port = Annotated[int, Field(ge=0, le=65_535)]
 Identifier = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
+
+
+# Settings of Kafka and Spark, by their names there, that no one else may see.
+_SECRET = re.compile(r"pass|secret|jaas|token|credential|(^|[._-])key$", re.IGNORECASE)
+HIDDEN = "(hidden)"
 
 
 def _spelled(value: Any) -> Any:
@@ -67,6 +75,49 @@ def _splittable(url: str) -> str:
 
 
 Url = Annotated[str, AfterValidator(_splittable)]
+
+
+def _named(text: str) -> str:
+    """Queries as the user wrote them, if all of them exist."""
+    try:
+        parse_queries(text)
+    except UsageError as error:
+        raise ValueError(error.line()) from error
+    return text
+
+
+def _servers(text: str) -> str:
+    """Kafka's address, if it is one."""
+    servers = [part.strip() for part in text.split(",")]
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        if not re.fullmatch(r"\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+", host) or not (
+            port.isdecimal() and 0 < int(port) <= 65_535
+        ):
+            raise ValueError("write it as host:port, several with commas")
+    return ",".join(servers)
+
+
+# As Spark knows them.
+_MASTER = re.compile(
+    r"local(\[(\*|[1-9]\d*)(, *[1-9]\d*)?\])?|local-cluster\[\d+, *\d+, *\d+\]"
+    r"|spark://[^\s/]+|k8s://\S+|yarn"
+)
+
+
+def _master(text: str) -> str:
+    if not _MASTER.fullmatch(text):
+        raise ValueError("write it as local[4], local[*], spark://host:7077, k8s://… or yarn")
+    return text
+
+
+def _place(value: Any) -> Any:
+    if value == "":
+        raise ValueError("name a directory; `.` is this one")
+    return value
+
+
+Place = Annotated[Path, BeforeValidator(_place)]
 Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 
@@ -77,7 +128,7 @@ class _Group(BaseModel):
 class KafkaSettings(_Group):
     """The broker. Without `bootstrap_servers` the embedded one is used."""
 
-    bootstrap_servers: str | None = None
+    bootstrap_servers: Annotated[str, AfterValidator(_servers)] | None = None
     # Kafka's own in Java's names, e.g. security.protocol: all for Spark, those that let a client in
     # for the other clients as well. A secret belongs into the environment.
     options: dict[str, str] = {}
@@ -128,7 +179,7 @@ class LoadSettings(_Group):
 class SparkSettings(_Group):
     """The example system under test."""
 
-    master: str = "local[*]"
+    master: Annotated[str, AfterValidator(_master)] = "local[*]"
     engine: Literal["auto", "micro-batch", "real-time", "available-now"] = "auto"
     driver_memory: Annotated[str, Field(pattern=r"^\d+[mg]$")] = "2g"
     # Checkpoints by run and query; on a cluster a directory that all its machines share.
@@ -155,9 +206,9 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
     )
 
-    state_dir: Path = Path(".espbench")
-    results_dir: Path = Path("results")
-    queries: str = "q1,q2,q3,q4,q5"
+    state_dir: Place = Path(".espbench")
+    results_dir: Place = Path("results")
+    queries: Annotated[str, AfterValidator(_named)] = "q1,q2,q3,q4,q5"
     guarantee: Literal["at-least-once", "exactly-once"] = "at-least-once"
     keep_captures: bool = True
     # Where the embedded servers listen. Beyond this machine there is no encryption: trusted
@@ -176,19 +227,35 @@ class Settings(BaseSettings):
         data: dict[str, Any] = self.model_dump(mode="json")
         data["database"]["password"] = "set" if self.database.password else None
         data["database"]["url"] = without_password(self.database.url)
+        for options in (data["kafka"]["options"], data["spark"]["conf"]):
+            options.update(dict.fromkeys(secrets_in(options), HIDDEN))
         return data
+
+
+def secrets_in(options: Mapping[str, str]) -> dict[str, str]:
+    """Those of Kafka's or Spark's own settings that hold secrets, as far as their names tell."""
+    return {name: value for name, value in options.items() if _SECRET.search(name)}
+
+
+def holds_password(url: str) -> bool:
+    """Whether something secret stands in the URL, before its host or among its options."""
+    parts = urlsplit(url)
+    return ":" in parts.netloc.rpartition("@")[0] or any(map(_is_secret, parts.query.split("&")))
 
 
 def without_password(url: str | None) -> str | None:
     """The URL without what stands between user and host, and without secrets among its options."""
     if url is None or "://" not in url:
-        return url
+        # What is no URL may be a login all the same.
+        return HIDDEN if url and "@" in url else url
     parts = urlsplit(url)
     login, at, host = parts.netloc.rpartition("@")
-    options = "&".join(
-        pair for pair in parts.query.split("&") if "pass" not in pair.partition("=")[0].lower()
-    )
+    options = "&".join(pair for pair in parts.query.split("&") if not _is_secret(pair))
     return urlunsplit(parts._replace(netloc=f"{login.partition(':')[0]}{at}{host}", query=options))
+
+
+def _is_secret(pair: str) -> bool:
+    return "pass" in pair.partition("=")[0].lower()
 
 
 def load_settings(file: Path | None = None, options: dict[str, Any] | None = None) -> Settings:
@@ -267,10 +334,24 @@ def _nest(flat: dict[str, Any]) -> dict[str, Any]:
 
 
 def _explain(error: ValidationError, path: Path | None) -> tuple[str, str]:
+    """What is wrong with the first wrong key (its path and value), and what is allowed."""
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+    *parents, last = (str(part) for part in first["loc"])
+    key = ".".join([*parents, last])
+    secret = first["loc"][0] == "database" or _SECRET.search(key)
+    shown = HIDDEN if secret or isinstance(first["input"], dict | list) else repr(first["input"])
     if first["type"] == "extra_forbidden":
         where = f" in {path}" if path else ""
-        return f"unknown key {key}{where}", "`espbench config` lists the known ones"
-    shown = "(hidden)" if key.startswith("database") else repr(first["input"])
-    return f"{key} = {shown} is not allowed", first["msg"].lower()
+        group: type[BaseModel] = Settings
+        for parent in parents:
+            kind = group.model_fields[parent].annotation
+            group = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else group
+        known = f"known {'in ' + '.'.join(parents) if parents else 'here'}"
+        return (
+            f"unknown key {key} = {shown}{where}",
+            f"{known} are {', '.join(group.model_fields)}",
+        )
+    if parents[:1] == ["kafka"] and last not in KafkaSettings.model_fields:
+        shown = HIDDEN  # one of Kafka's own options
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{key} = {shown} is not allowed", message[:1].lower() + message[1:]

@@ -8,12 +8,15 @@ import errno
 import signal
 import sys
 import traceback
+from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 
 from espbench import __version__
+from espbench.cli import outputs
 from espbench.cli.background import background
 from espbench.cli.capture import capture
 from espbench.cli.clocks import clocks
@@ -101,6 +104,7 @@ app.add_typer(background)
 
 def main() -> NoReturn:
     """Run one command and leave with the documented exit code."""
+    outputs.prepare()
     write_to_log()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
@@ -108,21 +112,41 @@ def main() -> NoReturn:
     # Shells start background jobs deaf to it; our children and services must be ended all the same.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if "--version" in sys.argv[1:]:
-        sys.stdout.write(f"espbench {__version__}\n")
-        sys.exit(0)
-    try:
-        code = app(standalone_mode=False)
-    except BaseException as error:  # noqa: BLE001 - the last place that can speak
-        _leave(error, verbose="--verbose" in sys.argv[1:])
+        _end(_version)
+    _end(_run)
+
+
+def _version() -> None:
+    """What --version says."""
+    sys.stdout.write(f"espbench {__version__}\n")
+
+
+def _run() -> int:
+    code = app(standalone_mode=False)
     if code == ExitCode.INTERRUPTED:  # the library turns Ctrl-C into this answer
         _say("interrupted")
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
+
+
+def _end(work: Callable[[], int | None]) -> NoReturn:
+    """Do it, write out all that it said, and leave with its exit code."""
+    verbose = "--verbose" in sys.argv[1:]
+    code: str | int | None = None
+    try:
+        try:
+            code = work()
+        except SystemExit as error:
+            code = error.code
+        outputs.finish()
+    except BaseException as error:  # noqa: BLE001 - the last place that can speak
+        with suppress(OSError):
+            outputs.finish()
+        _leave(error, verbose=verbose)
+    sys.exit(code)
 
 
 def _leave(error: BaseException, *, verbose: bool) -> NoReturn:
     """Say what stopped the command, in one line, and leave with its exit code."""
-    if isinstance(error, SystemExit):
-        raise error
     if isinstance(error, EspbenchError | Interrupted):
         _say(error.line(), verbose=verbose)
         sys.exit(int(error.exit_code))

@@ -36,7 +36,10 @@ def start(
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option("--timeout", min=0, help="Seconds to wait for that file.")
+        float,
+        typer.Option(
+            "--timeout", min=0, callback=options.finite, help="Seconds to wait for that file."
+        ),
     ] = 180.0,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -70,7 +73,12 @@ def stop(
     log: Log,
     patience: Annotated[
         float,
-        typer.Option("--patience", min=0, help="Seconds to wait for its own end before that."),
+        typer.Option(
+            "--patience",
+            min=0,
+            callback=options.finite,
+            help="Seconds to wait for its own end before that.",
+        ),
     ] = 0.0,
     json: options.Json = False,
     quiet: options.Quiet = False,

@@ -36,8 +36,11 @@ def clocks(
     found = {}
     for each in host:
         name, equals, command = each.partition("=")
-        words = shlex.split(command)
-        if not equals or not words:
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"--host {each}: {error}", "write it as NAME=COMMAND") from error
+        if not equals or not name or not words:
             raise UsageError(f"--host {each} names no command", "write it as NAME=COMMAND")
         # ssh joins its words by spaces and hands them to a shell.
         program = shlex.quote(PROGRAM) if words[0].endswith("ssh") else PROGRAM

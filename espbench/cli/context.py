@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from espbench import logs
-from espbench.config import Settings, load_settings, without_password
+from espbench.config import Settings, holds_password, load_settings
 from espbench.errors import ExitCode, UsageError
 
 
@@ -22,7 +22,7 @@ def begin(
     given = options or {}
     settings = load_settings(config, given)
     url = given.get("database.url")
-    if url and url != without_password(url):
+    if url and holds_password(url):
         raise UsageError(
             "the database URL of --db holds a password, which other users of this machine can see",
             "put it into ESPBENCH_DATABASE__PASSWORD or a file named by database.password_file",
@@ -32,8 +32,8 @@ def begin(
 
 def print_json(document: Any) -> None:
     """Print the one JSON document of a command on standard output."""
-    json.dump(document, sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
+    # Whole or not at all.
+    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
 def finish(code: ExitCode) -> None:

@@ -28,13 +28,20 @@ def databases(
     scale: options.Scale = None,
     seed: options.Seed = None,
     batch_ms: Annotated[
-        float, typer.Option("--batch-ms", min=0, help="Milliseconds between two batches.")
+        float,
+        typer.Option(
+            "--batch-ms",
+            min=0,
+            callback=options.finite,
+            help="Milliseconds between two batches.",
+        ),
     ] = 100.0,
     step_s: Annotated[
         float,
         typer.Option(
             "--step-s",
             min=0,
+            callback=options.finite,
             help="Seconds of a step of the search for the highest rate (0: none).",
         ),
     ] = 3.0,

@@ -39,6 +39,7 @@ def list_runs(
 
 def _print(found: list[dict[str, Any]]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from espbench.names import find_query
@@ -63,8 +64,8 @@ def _print(found: list[dict[str, Any]]) -> None:
         )
         table.add_row(
             one["run"],
-            one["state"],
-            str(one["started"])[:19].replace("T", " "),
+            escape(one["state"]),
+            escape(str(one["started"])[:19].replace("T", " ")),
             ",".join(short.values()) or "-",
             f"{one['rate']:,.0f}",
             one["verdict"] or "-",

@@ -17,7 +17,14 @@ from espbench.paths import make_dir
 def monitor(
     out: Annotated[Path, typer.Option("--out", help="The Parquet file to write.")],
     interval: Annotated[
-        float, typer.Option("--interval", min=0.05, help="Seconds between two samples.")
+        float,
+        typer.Option(
+            "--interval",
+            min=0.05,
+            max=3_600,
+            callback=options.finite,
+            help="Seconds between two samples.",
+        ),
     ] = 1.0,
     process: Annotated[
         list[str] | None,
@@ -75,7 +82,9 @@ def monitor(
 
     espbench monitor --process mine=4711 --process db=/run/db.pid --out system.parquet
     """
-    settings = context.begin(config, quiet=quiet, verbose=verbose)
+    settings = context.begin(
+        config, quiet=quiet, verbose=verbose, options={"load.duration": duration}
+    )
     from espbench.monitor import prometheus as endpoint
     from espbench.monitor.components import Finder, parse_process
     from espbench.monitor.sampler import Sampler

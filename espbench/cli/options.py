@@ -1,11 +1,13 @@
 """Options that mean the same thing have the same name and the same help everywhere."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from espbench.config import YEAR_S as YEAR_S  # noqa: PLC0414 - the longest lead is an option's bound
+from espbench.errors import UsageError
 
 # The year 2100: any later start is a slip, perhaps of microseconds given as milliseconds.
 LATEST_MS = 4_102_444_800_000
@@ -45,6 +47,27 @@ Engine = Annotated[
     typer.Option("--engine", help="Execution mode: auto, micro-batch, real-time, available-now."),
 ]
 Master = Annotated[str | None, typer.Option("--master", help="Spark's master URL.")]
+
+
+def run_name(run: str) -> str:
+    """A run's name that can be part of a topic's; `UsageError` for any other."""
+    from espbench.kafka.registry import check_run
+
+    return check_run(run)
+
+
+def finite(option: typer.CallbackParam, number: float | None) -> float | None:
+    """A number of seconds or milliseconds that comes to its end; `UsageError` for inf and nan."""
+    if number is not None and not math.isfinite(number):
+        raise UsageError(f"{option.opts[0]} {number:g} never ends", "use a finite number")
+    return number
+
+
 Run = Annotated[
-    str, typer.Option("--run", help="The <run> in the topics' names: <prefix>-<run>-1.")
+    str,
+    typer.Option(
+        "--run",
+        help="The <run> in the topics' names: <prefix>-<run>-1.",
+        callback=run_name,
+    ),
 ]

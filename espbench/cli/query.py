@@ -39,7 +39,10 @@ def query(
         ),
     ] = None,
     until_idle: Annotated[
-        float | None, typer.Option(min=0.1, help="Stop after so many seconds without input.")
+        float | None,
+        typer.Option(
+            min=0.1, callback=options.finite, help="Stop after so many seconds without input."
+        ),
     ] = None,
     ready_file: Annotated[
         Path | None, typer.Option(help="Written as soon as the query consumes.")

@@ -32,10 +32,10 @@ def report(
     printed as well. Example: espbench report last --out report.html
     """
     from espbench.reports.write import write_reports
-    from espbench.runs.store import find_run
+    from espbench.runs.store import check_whole, find_run
 
     settings = context.begin(config, quiet=quiet, verbose=verbose)
-    found, page = write_reports(find_run(settings.results_dir, run), out)
+    found, page = write_reports(check_whole(find_run(settings.results_dir, run)), out)
     if json:
         context.print_json(found)
     elif not quiet:

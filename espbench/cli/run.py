@@ -107,6 +107,7 @@ def run(
     Without options it uses embedded services on this machine. Ends with one table and the path
     of the results. Example: espbench run --queries q3 --rate 1000 --duration 60
     """
+    from espbench.cli.precheck import check_run
     from espbench.names import parse_queries
     from espbench.runs.estimate import estimate
     from espbench.runs.plan import KEEPABLE, QUERY_STEPS, RUN_STEPS, Wishes, chosen
@@ -154,6 +155,7 @@ def run(
         _show(*done, json=json)
         return
     todo = parse_queries(settings.queries)
+    check_run(settings, todo)
     run_id = new_run_id()
     if prepare:
         made = prepare_run(settings, todo, run_id, wishes=wishes)

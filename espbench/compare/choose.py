@@ -6,7 +6,7 @@ from pathlib import Path
 from espbench.compare.baselines import baselines
 from espbench.compare.sides import Side, grouped, mixed, name_of
 from espbench.errors import UsageError
-from espbench.runs.store import RunDir, find_run
+from espbench.runs.store import RunDir, check_whole, find_run
 
 
 def find_runs(results_dir: Path, text: str) -> list[RunDir]:
@@ -15,7 +15,7 @@ def find_runs(results_dir: Path, text: str) -> list[RunDir]:
     found: list[RunDir] = []
     for name in (part.strip() for part in text.split(",") if part.strip()):
         ids = known.get(name, [name])
-        found += [find_run(results_dir, each) for each in ids]
+        found += [check_whole(find_run(results_dir, each)) for each in ids]
     if not found:
         raise UsageError("no run is named", "see `espbench list`")
     unique = {run.root: run for run in found}

@@ -3,6 +3,7 @@
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from espbench.errors import ServiceError
@@ -39,9 +40,7 @@ def offset(rounds: Sequence[Round]) -> Offset:
 
 def ask(command: Sequence[str], clock: Callable[[], int] = time.time_ns) -> Offset:
     """Ask the program at the other end of this command (ssh … python3 …) for its clock."""
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
+    with _started(command) as child:
         if child.stdin is None or child.stdout is None or child.stderr is None:
             raise TypeError("pipes were asked for")
         rounds = []
@@ -55,6 +54,9 @@ def ask(command: Sequence[str], clock: Callable[[], int] = time.time_ns) -> Offs
             child.stdin.close()
         except (OSError, ValueError) as error:
             child.kill()
+            # What it did not take is nobody's loss, and closing would try to hand it over again.
+            with suppress(OSError):
+                child.stdin.close()
             said = child.stderr.read().strip().splitlines()
             raise ServiceError(
                 f"the clock of the other host cannot be read: {said[-1] if said else error}",
@@ -65,3 +67,13 @@ def ask(command: Sequence[str], clock: Callable[[], int] = time.time_ns) -> Offs
             child.kill()
             raise
     return offset(rounds)
+
+
+def _started(command: Sequence[str]) -> "subprocess.Popen[str]":
+    pipe = subprocess.PIPE
+    try:
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+    except OSError as error:
+        raise ServiceError(
+            f"{command[0]} cannot be started: {error.strerror}", "check the command of --host"
+        ) from error

@@ -17,7 +17,7 @@ from typing import Any
 
 from espbench import services
 from espbench.background import Background, known_code
-from espbench.config import PREFIX, Settings
+from espbench.config import PREFIX, Settings, secrets_in
 from espbench.errors import EspbenchError, ServiceError
 from espbench.logs import LOGGER
 from espbench.names import find_query
@@ -253,6 +253,12 @@ class Driver:
         }
         if self.password_file:
             own[f"{PREFIX}DATABASE__PASSWORD_FILE"] = str(self.password_file)
+        for name, options in (
+            ("KAFKA__OPTIONS", self.settings.kafka.options),
+            ("SPARK__CONF", self.settings.spark.conf),
+        ):
+            if hidden := secrets_in(options):
+                own[f"{PREFIX}{name}"] = json.dumps(hidden)
         spoken = [os.environ.get(key) for key in ("LC_ALL", "LC_CTYPE", "LANG")]
         if "UTF" not in next((value for value in spoken if value), "").upper():
             # Ansible refuses any other.

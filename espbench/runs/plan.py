@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from datagen.locate import data_directory
-from espbench.config import Settings
+from espbench.config import Settings, secrets_in
 from espbench.errors import UsageError
 from espbench.names import Query, run_of
 from espbench.paths import StateDir, write_atomically
@@ -91,6 +91,9 @@ def write_config(run_dir: RunDir, settings: Settings) -> None:
     config["state_dir"] = str(settings.state_dir.expanduser().resolve())
     config["results_dir"] = str(settings.results_dir.expanduser().resolve())
     del config["database"]["password"]
+    # Secrets reach the steps by the environment (`espbench.runs.drive`).
+    config["kafka"]["options"] = _public(settings.kafka.options)
+    config["spark"]["conf"] = _public(settings.spark.conf)
     for group, key in (("database", "password_file"), ("data", "directory")):
         if config[group][key]:
             config[group][key] = str(Path(config[group][key]).expanduser().absolute())
@@ -137,6 +140,11 @@ def clear(run_dir: RunDir, work: Work) -> None:
     leftovers.append(run_dir.root / f"verdict-{name}.json")
     for file in leftovers:
         file.unlink(missing_ok=True)
+
+
+def _public(options: Mapping[str, str]) -> dict[str, str]:
+    hidden = secrets_in(options)
+    return {name: value for name, value in options.items() if name not in hidden}
 
 
 def _stream_file(stream: int) -> str:

@@ -77,7 +77,7 @@ class RunDir:
         """Read a run that was written before."""
         path = root / "run.json"
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
             known = document["format"] == FORMAT
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{root} is no run: {error}", "see `espbench list`") from error
@@ -141,6 +141,28 @@ class RunDir:
         return _row(verdict, query, sink_topic(prefix, run, query) if query.sink else "")
 
 
+def _no_number(text: str) -> float:
+    raise ValueError(f"it holds {text}, which is no number")
+
+
+def check_whole(run: RunDir) -> RunDir:
+    """The run, if its document can be reported and compared; else `UsageError`."""
+    document = run.document
+    verdicts, config = document.get("queries"), document.get("config")
+    wanted = {"query", "correctness", "counts", "load", "sustainability", "slo"}
+    whole = (
+        isinstance(config, dict)
+        and isinstance(verdicts, list)
+        and all(isinstance(each, dict) and wanted <= each.keys() for each in verdicts)
+    )
+    if not whole:
+        raise UsageError(
+            f"{run.root / 'run.json'} is damaged: its config or its queries are not whole",
+            "see what is there with `espbench show --json`",
+        )
+    return run
+
+
 def all_runs(results_dir: Path) -> list[RunDir]:
     """Every readable run of a store, the oldest first."""
     found = []
@@ -170,6 +192,8 @@ def find_run(results_dir: Path, name: str) -> RunDir:
     known = sorted(path.parent.name for path in root.glob("*/run.json"))
     if not known:
         raise UsageError(f"there are no runs in {root}", "make one with `espbench run`")
+    if not name:
+        raise UsageError("the run's name is empty", "see `espbench list`")
     if name == "last":
         return RunDir.open(root / known[-1])
     found = [name] if name in known else [each for each in known if each.startswith(name)]

@@ -36,6 +36,21 @@ def test_version_works_everywhere(arguments: list[str], tmp_path: Path) -> None:
         (["config", "--config", "absent.yml"], "absent.yml"),
         (["up", "zookeeper"], "there is no service 'zookeeper'"),
         (["load", "--db", "postgresql://me:secret@h/d"], "holds a password"),
+        (["run", "--db", "sqlite:///x"], "not a database address"),
+        (["run", "--master", "nonsense"], "spark.master = 'nonsense'"),
+        (["run", "--engine", "real-time", "--queries", "q2"], "cannot run in the mode real-time"),
+        (["run", "--engine", "available-now"], "a run cannot use it"),
+        (
+            ["run", "--engine", "real-time", "--master", "local[1]", "--partitions", "4"],
+            "runs 5 tasks at once",
+        ),
+        (["topics", "delete", "--run", "../x"], "cannot be part of a topic's name"),
+        (["send", "--run", "a b", "--stream", "1=x"], "cannot be part of a topic's name"),
+        (["monitor", "--out", "m", "--duration", "0"], "load.duration = 0"),
+        (["monitor", "--out", "m", "--interval", "nan"], "--interval"),
+        (["load", "--start-in", "inf"], "--start-in"),
+        (["databases", "--batch-ms", "inf"], "--batch-ms"),
+        (["clocks", "--host", "x='"], "No closing quotation"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(

@@ -33,7 +33,16 @@ def test_a_file_in_the_working_directory_is_found(
     ("text", "expected"),
     [
         ("load: {rate: -5}", "load.rate = -5"),
-        ("load: {rte: 5}", "unknown key load.rte"),
+        ("load: {rte: 5}", "unknown key load.rte = 5"),
+        ("load: {rte: 5}", "known in load are rate, duration"),
+        ("queries: q3,q9", "queries = 'q3,q9' is not allowed; there is no query 'q9'"),
+        ("spark: {master: nonsense}", "spark.master = 'nonsense' is not allowed; write it as"),
+        ("spark: {master: 'local[0]'}", "spark.master = 'local[0]'"),
+        ("spark: {driver_memory: '2'}", "pattern '^\\d+[mg]$'"),
+        ("kafka: {prefix: 'a b'}", "'^[A-Za-z0-9_]"),
+        ("kafka: {bootstrap_servers: nonsense}", "write it as host:port"),
+        ("kafka: {bootstrap_servers: 'a:99999'}", "write it as host:port"),
+        ("results_dir: ''", "results_dir = ''"),
         ("nonsense: 1", "unknown key nonsense"),
         ("- a\n- b", "is not a mapping"),
         ("load: [", "is not YAML"),
@@ -67,3 +76,45 @@ def test_secrets_are_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load_settings()
     assert "s3cret" not in str(settings.public())
     assert settings.public()["database"]["url"] == "postgresql://me@h/d"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kafka: {options: {sasl.jaas.config: [s3cret]}}",
+        "kafka: {options: {sasl.mechanism: [s3cret]}}",
+        "database: {passwrd: s3cret}",
+        "database: [s3cret]",
+        "spark: {conf: {spark.ssl.keyPassword: [s3cret]}}",
+    ],
+)
+def test_what_may_be_a_secret_is_not_in_the_refusal(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(write(tmp_path / "c.yml", text))
+    assert "s3cret" not in caught.value.line()
+
+
+def test_secrets_among_the_options_of_kafka_and_spark_are_never_shown(tmp_path: Path) -> None:
+    text = """
+        kafka: {options: {sasl.jaas.config: s3cret, ssl.keystore.key: s3cret, sasl.mechanism: X}}
+        spark: {conf: {spark.ssl.keyPassword: s3cret, spark.ui.port: "4711"}}
+        database: {url: "me:s3cret@h/d"}
+    """
+    public = load_settings(write(tmp_path / "c.yml", text)).public()
+    assert "s3cret" not in str(public)
+    assert public["kafka"]["options"]["sasl.mechanism"] == "X"
+    assert public["spark"]["conf"]["spark.ui.port"] == "4711"
+
+
+def test_a_variable_adds_its_options_to_those_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "c.yml", "kafka: {options: {sasl.mechanism: PLAIN}}")
+    monkeypatch.setenv("ESPBENCH_KAFKA__OPTIONS", '{"sasl.jaas.config": "s3cret"}')
+    options = load_settings(file).kafka.options
+    assert options == {"sasl.mechanism": "PLAIN", "sasl.jaas.config": "s3cret"}
+
+
+def test_servers_with_blanks_and_ipv6_are_taken() -> None:
+    settings = load_settings(options={"kafka.bootstrap_servers": "a:1, [::1]:9092"})
+    assert settings.kafka.bootstrap_servers == "a:1,[::1]:9092"

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from espbench.errors import UsageError
 from espbench.runs.run import exit_code
-from espbench.runs.store import COLUMNS_2021, RunDir, all_runs, find_run
+from espbench.runs.store import COLUMNS_2021, RunDir, all_runs, check_whole, find_run
 from espbench.runs.table import print_results, reasons
 
 
@@ -117,3 +117,16 @@ def test_a_foreign_run_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "x" / "run.json").write_text('{"format": "other/9"}')
     with pytest.raises(UsageError, match="other/9"):
         find_run(tmp_path, "x")
+
+
+@pytest.mark.parametrize("part", ["config", "queries"])
+def test_a_damaged_document_is_not_reported(part: str, tmp_path: Path) -> None:
+    run = RunDir(tmp_path, {"config": {}, "queries": []} | {part: [{"query": "nope"}]})
+    with pytest.raises(UsageError, match=r"run\.json is damaged"):
+        check_whole(run)
+
+
+def test_a_document_with_what_is_no_number_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"format": "espbench-run/1", "rate": NaN}')
+    with pytest.raises(UsageError, match="NaN"):
+        RunDir.open(tmp_path)
