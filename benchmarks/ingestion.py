@@ -12,11 +12,13 @@ machine and one or more senders elsewhere: up to about 421,000 records/s, or 92 
 
 import argparse
 import itertools
+import json
 import os
 from pathlib import Path
-from typing import Any
 
-from broker import broker, say, send, write_sensor_rows
+import numpy as np
+import pyarrow.parquet as pq
+from broker import broker, espbench, say, send, topics, write_sensor_rows
 
 PUBLISHED_BEST = 421_000
 ACKS = ("0", "1", "all")
@@ -53,7 +55,7 @@ def main() -> None:
         best = max(arrived for _, arrived in bars)
         say(f"  best {best:,.0f}/s; published best of 2020 {PUBLISHED_BEST:,}/s (other hardware)")
         for rate in STAMP_RATES:
-            stamps(file, rate)
+            stamps(file, rate, work)
     if given.plot:
         given.plot.write_text(drawn(bars), encoding="utf-8")
 
@@ -85,12 +87,29 @@ def row_bytes(file: Path) -> float:
     return sum(sample) / len(sample) + 20
 
 
-def stamps(file: Path, rate: int) -> None:
-    """How LogAppendTime follows the schedule at a low rate."""
-    report: dict[str, Any] = send(file, "--rate", str(rate), "--duration", "5")
+def stamps(file: Path, rate: int, work: Path) -> None:
+    """How LogAppendTime follows the schedule at a low rate: how late, and in which steps."""
+    place = work / f"stamps-{rate}"
+    with topics() as run:
+        options = ["--rate", str(rate), "--duration", "5", "--out", f"{place}.json"]
+        espbench("send", "--run", run, "--stream", f"1={file}", *options)
+        espbench(
+            "capture", "--run", run, "--query", "q3", "--sender-report", f"{place}.json",
+            "--out", str(place),
+        )  # fmt: skip
+        (source,) = place.glob("*-1.parquet")
+    report = json.loads(Path(f"{place}.json").read_text(encoding="utf-8"))
     late = report["streams"][0]["lateness_ms"]["appended"]
     shown = "  ".join(f"{key} {late[key]:g}" for key in ("p50", "p90", "p99", "max"))
     say(f"  time stamps at {rate:,}/s: LogAppendTime - due in ms: {shown}")
+    times = pq.read_table(source, columns=["timestamp_ms"])["timestamp_ms"].to_numpy()
+    distinct, records = np.unique(times, return_counts=True)
+    for what, values in (
+        ("ms from one stamp to the next", np.diff(distinct)),
+        ("records of one stamp", records),
+    ):
+        p50, p90, p99, most = np.percentile(values, [50, 90, 99, 100])
+        say(f"    {what}: p50 {p50:g}  p90 {p90:g}  p99 {p99:g}  max {most:g}")
 
 
 def describe(rate: int, cell: Cell) -> str:
