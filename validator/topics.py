@@ -128,13 +128,13 @@ class TopicBuilder:
         """The topic, and which of the collected records it keeps (None: all of them)."""
         places = self.places
         partition, offset = places.partition.all(), places.offset.all()
-        order = _order(partition, offset)
+        order = order_of(partition, offset)
         keep = self._without_repeats(partition, offset, order)
         if keep is not None:
             partition, offset = partition[keep], offset[keep]
             stamps = places.timestamp_ms.all()[keep]
             places = Places(Packed.of(partition), Packed.of(offset), Packed.of(stamps))
-            order = _order(partition, offset)
+            order = order_of(partition, offset)
         claim = self.file.claim
         declared = claim.log_append_time
         late_start = check_offsets(partition, offset, order, claim, self.evidence)
@@ -229,8 +229,8 @@ def _gap(partition: int, begin: int, end: int) -> str:
     return f"partition {partition}: {which} missing"
 
 
-def _order(partition: Ints, offset: Ints) -> Ints | None:
-    """The order of the topic, or None where the file already has it."""
+def order_of(partition: Ints, offset: Ints) -> Ints | None:
+    """The order by the first and then the second, or None where they are in it already."""
     rising = partition[1:] > partition[:-1]
     rising |= (partition[1:] == partition[:-1]) & (offset[1:] > offset[:-1])
     return None if rising.all() else np.lexsort((offset, partition))

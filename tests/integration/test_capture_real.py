@@ -171,7 +171,8 @@ def test_an_interrupted_capture_goes_on(
     produce(address, sink, ERRORS)
     monkeypatch.setattr(topic, "_BATCH", 300)
     monkeypatch.setattr(topic, "_ROW_GROUP", 300)
-    begun, went_on = [], []
+    begun: list[int] = []
+    went_on: list[int] = []
 
     def interrupt(done: int) -> None:
         begun.append(done)
@@ -267,3 +268,21 @@ def test_what_the_real_kcat_writes(run: str, address: str, tmp_path: Path) -> No
     assert (found["correctness"], found["problems"]) == ("incorrect", [])
     assert found["counts"]["matched"] == len(records) - 1
     assert found["clock"]["ok"]
+
+
+def test_the_latency_is_that_of_the_clients(address: str) -> None:
+    """However busy the machine is: no figure may differ from the stamps that the clients saw."""
+    script = Path(__file__).parents[2] / "benchmarks" / "calibrate_latency.py"
+    size = ["--records", "1500", "--rate", "500", "--warmup", "1"]
+    done = subprocess.run(
+        [sys.executable, str(script), *size, "--bootstrap-servers", address, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["n"] > 900
+    assert set(found["arithmetic_error"].values()) == {0.0}
+    assert found["outside_log"] == 0
