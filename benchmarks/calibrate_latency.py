@@ -175,7 +175,9 @@ def answer(
         while waiting and waiting[0][0] <= time.time() * 1_000:
             _, number, value = heapq.heappop(waiting)
             log["sent"][number] = time.time() * 1_000
-            producer.produce(sink, value, on_delivery=_noting(log, number, "sent_acked"))
+            producer.produce(
+                sink, value, partition=0, on_delivery=_noting(log, number, "sent_acked")
+            )
             answered += 1
         producer.poll(0)
     producer.flush(PATIENCE_S)
@@ -199,7 +201,7 @@ def send(address: str, topic: str, count: tuple[int, float], ready: Any, file: P
         value = f"{number};{round(due * 1_000)};{sensor_line(number, 13_500, 14_500, 8_400)}"
         log["handed"][number] = time.time() * 1_000
         noting = _noting(log, number, "handed_acked")
-        producer.produce(topic, value.encode(), on_delivery=noting)
+        producer.produce(topic, value.encode(), partition=0, on_delivery=noting)
         producer.poll(0)
     producer.flush(PATIENCE_S)
     _keep(file, log)
