@@ -59,7 +59,7 @@ def capture(
         "query": order.query.name,
         "run": order.run,
         "prefix": order.prefix,
-        "bootstrap_servers": admin.bootstrap_servers,
+        "bootstrap_servers": str(admin.bootstrap_servers),
     }
     try:
         with workplace_of(out, asked) as draft:
