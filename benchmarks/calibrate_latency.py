@@ -1,23 +1,31 @@
 """Calibration of the latency: a fake system under test whose delays are known.
 
 Through a real broker, it answers every record of stream 1 unchanged after a delay drawn from a
-seeded log-normal distribution, and logs when it received and when it sent each. Topics are captured
-and judged as those of any system; what the verdict says is held against the log.
+seeded log-normal distribution. Sender and system are processes of their own; each logs, by its own
+clock, when it handed a record to its client, when that was acknowledged and when one was received.
+Topics are captured and judged as those of any system. Told apart are
+
+  arithmetic   the verdict's percentiles against those of the stamps that the broker told the two
+               clients: what the validator itself adds, which must be nothing
+  log          every latency of the verdict against the clients' clocks alone: a record was appended
+               between its handing over and its acknowledgement, halfway as far as one can tell
+  broker       what client and broker add before a record is received and after one is handed over
 
     python benchmarks/calibrate_latency.py [--records 30000] [--rate 500] [--bootstrap-servers HOST]
 
-Without an address an embedded broker is started in a temporary directory.
+Without an address an embedded broker is started in a temporary directory. Records of the first
+seconds (`--warmup`) warm everything up and are left out.
 """
 
 import argparse
 import gc
 import heapq
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -36,7 +44,10 @@ ROOT = Path(__file__).parents[1]
 PERCENTILES = {"p50": 50, "p90": 90, "p95": 95, "p99": 99}
 MEDIAN_MS, SPREAD = 40.0, 0.6
 PATIENCE_S = 60.0
-Log = dict[int, tuple[float, float]]
+# A stamp is a whole millisecond: the difference of two is off by less than one.
+ROUNDING_MS = 1.0
+# Nothing is collected before it is sent, and no small packet waits for another's receipt.
+FAST = {"linger.ms": 0, "socket.nagle.disable": True, "acks": 1}
 
 
 def main() -> None:
@@ -44,6 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--records", type=int, default=30_000)
     parser.add_argument("--rate", type=float, default=500.0)
+    parser.add_argument("--warmup", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--bootstrap-servers", default=None)
     parser.add_argument("--json", action="store_true")
@@ -51,7 +63,7 @@ def main() -> None:
     with ExitStack() as cleanup:
         place = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="espbench-cal-")))
         address = given.bootstrap_servers or embedded(place, cleanup)
-        found = calibrate(place, address, given.records, given.rate, given.seed)
+        found = calibrate(place, address, given)
     print(json.dumps(found, indent=2) if given.json else "\n".join(table(found)))
 
 
@@ -68,86 +80,149 @@ def embedded(place: Path, cleanup: ExitStack) -> str:
     return bootstrap_servers(settings)
 
 
-def calibrate(place: Path, address: str, records: int, rate: float, seed: int) -> dict[str, Any]:
+def calibrate(place: Path, address: str, given: argparse.Namespace) -> dict[str, Any]:
     """All figures in milliseconds."""
-    run = f"cal{os.getpid()}"
+    run = f"cal{os.getpid()}-{time.time_ns() % 10**9}"
     where = ["--bootstrap-servers", address]
     espbench(place, "topics", "create", "--run", run, "--queries", "q0", *where)
-    log = converse(address, f"espbench-{run}-1", f"espbench-{run}-identity", records, rate, seed)
+    source, sink = f"espbench-{run}-1", f"espbench-{run}-identity"
+    logs = converse(place, address, (source, sink), given)
     capture = str(place / "capture")
     espbench(place, "capture", "--run", run, "--query", "q0", "--out", capture, *where)
-    out = str(place / "verdict")
-    verdict = espbench(place, "validate", capture, "--out", out, "--warmup", "0", "--json")
+    out, warmup = str(place / "verdict"), str(given.warmup)
+    verdict = espbench(place, "validate", capture, "--out", out, "--warmup", warmup, "--json")
     rows = pq.read_table(Path(out) / "latencies-identity.parquet").to_pydict()
-    received, sent = np.array([log[number] for number in rows["id"]]).T
-    logged = sent - received
-    before, after = received - np.array(rows["in_ms"]), np.array(rows["out_ms"]) - sent
-    reported = np.array(rows["latency_ms"], dtype=np.float64)
+    after = np.array(rows["after_warmup"], dtype=np.bool_)
+    reported = np.array(rows["latency_ms"], dtype=np.float64)[after]
+    log = {name: values[np.array(rows["id"])[after]] for name, values in logs.items()}
+    figures = {name: verdict["latency_ms_after_warmup"][name] for name in PERCENTILES}
+    told = _figures(log["out_stamp"] - log["in_stamp"])
+    halfway = (log["sent"] + log["sent_acked"] - log["handed"] - log["handed_acked"]) / 2
+    # What is received was appended, whenever its acknowledgement came.
+    least = log["sent"] - np.minimum(log["handed_acked"], log["received"])
+    most = log["sent_acked"] - log["handed"]
+    inside = (reported > least - ROUNDING_MS) & (reported < most + ROUNDING_MS)
     return {
         "correctness": verdict["correctness"],
-        "n": verdict["latency_ms"]["n"],
-        "logged": _figures(logged),
-        "reported": {name: verdict["latency_ms"][name] for name in PERCENTILES},
-        "broker_in": _figures(before),
-        "broker_out": _figures(after),
-        # A stamp is a whole millisecond: an answer is never faster than its delay, but for these.
-        "faster_than_logged": int((reported < logged - 2).sum()),
+        "n": len(reported),
+        "reported": figures,
+        "stamps": told,
+        "arithmetic_error": {name: figures[name] - told[name] for name in PERCENTILES},
+        "log": _figures(halfway),
+        "log_error": {name: figures[name] - _figures(halfway)[name] for name in PERCENTILES},
+        "outside_log": int((~inside).sum()),
+        "delay": _figures(log["sent"] - log["received"]),
+        "broker_in": _figures(log["received"] - log["in_stamp"]),
+        "broker_out": _figures(log["out_stamp"] - log["sent"]),
+        "round_trip": _figures(log["sent_acked"] - log["sent"]),
     }
 
 
 def converse(
-    address: str, source: str, sink: str, records: int, rate: float, seed: int
-) -> dict[int, tuple[float, float]]:
-    """Send records and answer them; per id when it was received and sent, epoch milliseconds."""
-    sender = threading.Thread(target=send, args=(address, source, records, rate))
-    delays = np.random.default_rng(seed).lognormal(np.log(MEDIAN_MS), SPREAD, records).tolist()
-    consumer = confluent_kafka.Consumer(
-        {
-            "bootstrap.servers": address,
-            "group.id": source,
-            "fetch.wait.max.ms": 5,
-            "enable.auto.commit": False,
-        }
+    place: Path, address: str, topics: tuple[str, str], given: argparse.Namespace
+) -> dict[str, Any]:
+    """Send records and answer them; the times of each by id, in epoch milliseconds."""
+    fresh = multiprocessing.get_context("spawn")
+    ready = fresh.Event()
+    files = [place / "sent.npz", place / "answered.npz"]
+    count = (given.records, given.rate)
+    answering = fresh.Process(
+        target=answer, args=(address, topics, count, given.seed, ready, files[1])
     )
+    sending = fresh.Process(target=send, args=(address, topics[0], count, ready, files[0]))
+    for each in (answering, sending):
+        each.start()
+    for each in (sending, answering):
+        each.join(given.records / given.rate + 2 * PATIENCE_S)
+    if answering.exitcode or sending.exitcode or not all(file.exists() for file in files):
+        for each in (sending, answering):
+            each.kill()
+        raise SystemExit("sender or system did not come to their end")
+    return {name: values for file in files for name, values in np.load(file).items()}
+
+
+def answer(
+    address: str,
+    topics: tuple[str, str],
+    count: tuple[int, float],
+    seed: int,
+    ready: Any,
+    file: Path,
+) -> None:
+    """The fake system: answer every record after its delay."""
+    (source, sink), (records, rate) = topics, count
+    delays = np.random.default_rng(seed).lognormal(np.log(MEDIAN_MS), SPREAD, records).tolist()
+    names = ("in_stamp", "received", "sent", "sent_acked", "out_stamp")
+    log = {name: np.full(records, np.nan) for name in names}
+    settings = {"group.id": source, "fetch.wait.max.ms": 2, "socket.nagle.disable": True}
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": address, **settings})
     consumer.assign([confluent_kafka.TopicPartition(source, 0, 0)])
-    producer = confluent_kafka.Producer({"bootstrap.servers": address, "linger.ms": 0})
-    log: Log = {}
-    waiting: list[tuple[float, int, float, bytes]] = []
-    sender.start()
+    producer = confluent_kafka.Producer({"bootstrap.servers": address, **FAST})
+    producer.list_topics(sink, PATIENCE_S)
+    waiting: list[tuple[float, int, bytes]] = []
+    answered = 0
     deadline = time.time() + records / rate + PATIENCE_S
+    ready.set()
     gc.disable()
-    while len(log) < records and time.time() < deadline:
+    while answered < records and time.time() < deadline:
         message = consumer.poll(0.0005)
         if message is not None and message.error() is None:
             now_ms = time.time() * 1_000
             value = message.value() or b""
             number = int(value.split(b";", 1)[0])
-            heapq.heappush(waiting, (now_ms + delays[number], number, now_ms, value))
+            log["received"][number], log["in_stamp"][number] = now_ms, message.timestamp()[1]
+            heapq.heappush(waiting, (now_ms + delays[number], number, value))
         while waiting and waiting[0][0] <= time.time() * 1_000:
-            _, number, received_ms, value = heapq.heappop(waiting)
-            log[number] = (received_ms, time.time() * 1_000)
-            producer.produce(sink, value)
-            producer.poll(0)
-    gc.enable()
+            _, number, value = heapq.heappop(waiting)
+            log["sent"][number] = time.time() * 1_000
+            producer.produce(
+                sink, value, partition=0, on_delivery=_noting(log, number, "sent_acked")
+            )
+            answered += 1
+        producer.poll(0)
     producer.flush(PATIENCE_S)
-    sender.join()
     consumer.close()
-    if len(log) < records:
-        raise SystemExit(f"only {len(log)} of {records} records came back in time")
-    return log
+    _keep(file, log)
 
 
-def send(address: str, topic: str, records: int, rate: float) -> None:
+def send(address: str, topic: str, count: tuple[int, float], ready: Any, file: Path) -> None:
     """Records at a steady rate."""
-    producer = confluent_kafka.Producer({"bootstrap.servers": address, "linger.ms": 0})
+    records, rate = count
+    log = {name: np.full(records, np.nan) for name in ("handed", "handed_acked")}
+    producer = confluent_kafka.Producer({"bootstrap.servers": address, **FAST})
+    producer.list_topics(topic, PATIENCE_S)
+    ready.wait(PATIENCE_S)
+    gc.disable()
     begun = time.time()
     for number in range(records):
         due = begun + number / rate
-        time.sleep(max(0.0, due - time.time()))
+        while (left := due - time.time()) > 0:
+            producer.poll(min(left, 0.0005))
         value = f"{number};{round(due * 1_000)};{sensor_line(number, 13_500, 14_500, 8_400)}"
-        producer.produce(topic, value.encode())
+        log["handed"][number] = time.time() * 1_000
+        noting = _noting(log, number, "handed_acked")
+        producer.produce(topic, value.encode(), partition=0, on_delivery=noting)
         producer.poll(0)
     producer.flush(PATIENCE_S)
+    _keep(file, log)
+
+
+def _noting(log: dict[str, Any], number: int, name: str) -> Any:
+    """Note when a record was acknowledged, and the stamp that the acknowledgement tells."""
+
+    def note(error: Any, message: Any) -> None:
+        if error is None:
+            log[name][number] = time.time() * 1_000
+            if "out_stamp" in log:
+                log["out_stamp"][number] = message.timestamp()[1]
+
+    return note
+
+
+def _keep(file: Path, log: dict[str, Any]) -> None:
+    if any(np.isnan(values).any() for values in log.values()):
+        raise SystemExit("not every record was received, sent and acknowledged in time")
+    np.savez(file, **log)
 
 
 def espbench(place: Path, *words: str) -> Any:
@@ -167,18 +242,22 @@ def _figures(values: Any) -> dict[str, float]:
 def table(found: dict[str, Any]) -> list[str]:
     """The figures side by side."""
     names = {
-        "logged": "logged by the system: sent - received",
         "reported": "reported by the verdict: out - in",
-        "broker_in": "of that before it was received",
-        "broker_out": "of that after it was sent",
+        "stamps": "by the stamps that the clients were told",
+        "arithmetic_error": "error of the validator (must be 0)",
+        "log": "by the clients' clocks alone",
+        "log_error": "reported - clients' clocks (aim: 1 at most)",
+        "delay": "the system's delay: sent - received",
+        "broker_in": "added before: received - in",
+        "broker_out": "added after: out - sent",
+        "round_trip": "of an acknowledgement",
     }
     lines = [f"{found['correctness']}, n {found['n']:,}"]
     lines += [f"| milliseconds | {' | '.join(PERCENTILES)} |", "|---|" + "---|" * len(PERCENTILES)]
     for key, name in names.items():
         shown = " | ".join(f"{found[key][percentile]:.2f}" for percentile in PERCENTILES)
         lines.append(f"| {name} | {shown} |")
-    gaps = " | ".join(f"{found['reported'][p] - found['logged'][p]:+.2f}" for p in PERCENTILES)
-    lines.append(f"| reported - logged | {gaps} |")
+    lines.append(f"latencies that the clients' clocks rule out: {found['outside_log']:,}")
     return lines
 
 

@@ -3,12 +3,13 @@
 Makes a capture per query (10,000 records a second and stream for 300 s by default), validates it in
 a process of its own and prints a table.
 
-    python benchmarks/validate_captures.py [--queries q0,q3] [--seconds 300] [--rate 10000]
+    python benchmarks/validate_captures.py [--queries q0,q3] [--times 10]
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,14 +40,16 @@ def main() -> None:
     parser.add_argument("--queries", default="q0,q1,q2,q3,q4,q5")
     parser.add_argument("--seconds", type=int, default=300)
     parser.add_argument("--rate", type=int, default=10_000)
+    parser.add_argument("--times", type=int, default=1, help="how many times as long")
     parser.add_argument("--dir", type=Path, default=None)
     given = parser.parse_args()
     print("query                  records   seconds   peak MiB   verdict")
     with tempfile.TemporaryDirectory(dir=given.dir) as place:
         for query in parse_queries(given.queries):
             directory = Path(place) / query.name
-            make_capture(directory, query, given.seconds, given.rate)
+            make_capture(directory, query, given.seconds * given.times, given.rate)
             print(line(query, directory), flush=True)
+            shutil.rmtree(directory)
 
 
 def line(query: Query, directory: Path) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +38,7 @@ def sensor_outputs(fields: int) -> Reads:
     return read
 
 
-def identity_columns(raw: RawBytes, fields: int) -> Columns:
+def identity_columns(raw: RawBytes, fields: int) -> dict[str, Any]:
     """The identity of outputs, (column 57, id), and the columns that conditions look at.
 
     Without an identity an output is malformed.
@@ -57,6 +58,7 @@ class _Echo:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
+        self._columns = {name: stream[name] for name in ("id", "workplace", "has_identity")}
         self._next = 0
 
     def take(self, values: pa.Array) -> tuple[Columns, list[pa.Array]] | None:
@@ -66,14 +68,14 @@ class _Echo:
         if len(inputs) < len(values) or not flat(inputs).equals(values):
             return None
         self._next = end
-        names = ("id", "workplace", "has_identity")
-        return {name: self._stream[name][begin:end] for name in names}, inputs.chunks
+        columns = {name: column[begin:end] for name, column in self._columns.items()}
+        return columns, inputs.chunks
 
     def resume(self, columns: Columns) -> None:
         """After outputs that were no echo in order: go on behind the input of the last one."""
         known = np.flatnonzero(columns["has_identity"])
         if len(known):
-            behind = np.flatnonzero(self._stream["id"] == columns["id"][known[-1]])
+            behind = np.flatnonzero(self._columns["id"] == columns["id"][known[-1]])
             self._next = int(behind[0]) + 1 if len(behind) else self._next
 
 

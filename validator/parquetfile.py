@@ -12,7 +12,7 @@ from validator.evidence import Evidence
 
 PARQUET_MAGIC = b"PAR1"
 # A batch of this size stays in the processor's cache while it is taken apart.
-BATCH_ROWS = 1 << 15
+BATCH_ROWS = 1 << 13
 COLUMNS = ("partition", "offset", "timestamp_ms", "key", "value")
 REQUIRED = ("partition", "offset", "timestamp_ms", "value")
 

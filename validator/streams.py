@@ -5,15 +5,17 @@ columns, and the columns that queries use are integers. Anything else is malform
 shown, and no query but identity answers it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from validator.ahead import ahead
 from validator.batches import Batch
 from validator.evidence import Evidence
+from validator.packed import Packed
 from validator.records import Bools, Ints, RawBytes, is_utf8, take_apart
 from validator.topics import Topic, TopicBuilder, TopicFile, read_batches
 
@@ -23,9 +25,25 @@ MEASURED = ("mf01", "mf02", "mf03")
 PRODUCTION_COLUMNS = 4
 SHOWN_MALFORMED = 5
 
-Columns = dict[str, Any]
+Columns = Mapping[str, Any]
 # Which records of a batch must keep their value for the oracle.
 Keeps = Callable[[Columns], Bools]
+
+
+class PackedColumns(Mapping[str, Any]):
+    """The columns of a stream, packed: each look at one makes the array anew."""
+
+    def __init__(self, packed: dict[str, Packed]) -> None:
+        self._packed = packed
+
+    def __getitem__(self, name: str) -> Any:
+        return self._packed[name].all()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +58,7 @@ class Stream:
 
     number: int
     topic: Topic
-    columns: Columns
+    columns: PackedColumns
     kept: Ints
     kept_values: pa.ChunkedArray
     malformed_rows: Ints
@@ -109,51 +127,52 @@ def read_stream(
     take = production_columns if number == 3 else sensor_columns
     evidence = Evidence(file.shown)
     unused = frozenset(MEASURED) - frozenset(measured)
-    builder = _StreamBuilder(TopicBuilder(file, evidence), unused)
-    for batch in read_batches(file, evidence):
-        builder.add(batch, take(batch.value), keeps)
-    if not builder.parts:
-        nothing = pa.array([], type=pa.binary())
-        builder.parts.append(take(nothing))
+    builder = _StreamBuilder(TopicBuilder(file, evidence))
+
+    def taken(batch: Batch) -> tuple[Columns, Bools]:
+        columns = take(batch.value)
+        return columns, keeps(columns)
+
+    nothing = take(pa.array([], type=pa.binary()))
+    builder.columns = {
+        name: Packed(column.dtype) for name, column in nothing.items() if name not in unused
+    }
+    for batch, (columns, wanted) in ahead(read_batches(file, evidence), taken):
+        builder.add(batch, columns, wanted)
     return builder.finish(number)
 
 
 @dataclass(slots=True)
 class _StreamBuilder:
     topic: TopicBuilder
-    unused: frozenset[str]
-    parts: list[Columns] = field(default_factory=list)
+    columns: dict[str, Packed] = field(default_factory=dict)
     kept: list[Ints] = field(default_factory=list)
     kept_values: list[pa.Array] = field(default_factory=list)
     malformed: list[tuple[int, bytes | None]] = field(default_factory=list)
     count: int = 0
 
-    def add(self, batch: Batch, columns: Columns, keeps: Keeps) -> None:
+    def add(self, batch: Batch, columns: Columns, wanted: Bools) -> None:
         self.topic.add(batch)
-        self.parts.append(
-            {name: column for name, column in columns.items() if name not in self.unused}
-        )
-        wanted = keeps(columns)
+        for name, packed in self.columns.items():
+            packed.add(columns[name])
         self.kept.append(np.flatnonzero(wanted) + self.count)
         self.kept_values.append(
             batch.value if wanted.all() else batch.value.filter(pa.array(wanted))
         )
         room = SHOWN_MALFORMED - len(self.malformed)
-        for row in np.flatnonzero(~columns["well_formed"])[:room]:
-            self.malformed.append((self.count + int(row), batch.value[int(row)].as_py()))
+        if room and not columns["well_formed"].all():
+            for row in np.flatnonzero(~columns["well_formed"])[:room]:
+                self.malformed.append((self.count + int(row), batch.value[int(row)].as_py()))
         self.count += len(batch)
 
     def finish(self, number: int) -> Stream:
         topic, keep = self.topic.finish()
-        columns = {
-            name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]
-        }
-        self.parts.clear()
+        columns = self.columns
         kept = np.concatenate([np.zeros(0, dtype=np.int64), *self.kept])
         values = pa.chunked_array(self.kept_values, type=pa.binary())
         malformed = self.malformed
         if keep is not None:
-            columns = {name: column[keep] for name, column in columns.items()}
+            columns = {name: Packed.of(column.all()[keep]) for name, column in columns.items()}
             row_after = np.cumsum(keep) - 1
             values = values.filter(pa.array(keep[kept]))
             kept = row_after[kept[keep[kept]]]
@@ -161,7 +180,7 @@ class _StreamBuilder:
         return Stream(
             number=number,
             topic=topic,
-            columns=columns,
+            columns=PackedColumns(columns),
             kept=kept,
             kept_values=values,
             malformed_rows=np.array([row for row, _ in malformed], dtype=np.int64),

@@ -9,6 +9,7 @@ import numpy as np
 from validator.batches import Batch
 from validator.evidence import SHOWN_PER_FILE, Evidence
 from validator.jsonlines import read_json_lines
+from validator.packed import Packed
 from validator.parquetfile import PARQUET_MAGIC, read_parquet
 from validator.records import Bools, Ints
 
@@ -42,18 +43,27 @@ class TopicFile:
         return str(self.path)
 
 
+@dataclass(slots=True)
+class Places:
+    """Where records are and when they came, packed."""
+
+    partition: Packed = field(default_factory=Packed)
+    offset: Packed = field(default_factory=Packed)
+    timestamp_ms: Packed = field(default_factory=Packed)
+
+
 @dataclass(frozen=True, slots=True)
 class Topic:
     """Where every record of a topic is, in the order of the file; no offset occurs twice.
+
+    `partition`, `offset` and `timestamp_ms` are held packed: each look at one makes the array anew.
 
     `stamped`: every timestamp is the broker's LogAppendTime. `late_start`: the file begins after
     offset 0 though nothing says that the topic does, so that what is absent may stand before it.
     """
 
     name: str
-    partition: Ints
-    offset: Ints
-    timestamp_ms: Ints
+    places: Places
     stamped: bool
     transactional: bool
     late_start: bool
@@ -62,7 +72,22 @@ class Topic:
     evidence: Evidence
 
     def __len__(self) -> int:
-        return len(self.offset)
+        return len(self.places.offset)
+
+    @property
+    def partition(self) -> Ints:
+        """The partition of each record."""
+        return self.places.partition.all()
+
+    @property
+    def offset(self) -> Ints:
+        """The offset of each record."""
+        return self.places.offset.all()
+
+    @property
+    def timestamp_ms(self) -> Ints:
+        """The timestamp of each record."""
+        return self.places.timestamp_ms.all()
 
 
 def read_batches(file: TopicFile, evidence: Evidence) -> Iterator[Batch]:
@@ -87,41 +112,40 @@ class TopicBuilder:
 
     file: TopicFile
     evidence: Evidence
-    partition: list[Ints] = field(default_factory=list)
-    offset: list[Ints] = field(default_factory=list)
-    timestamp_ms: list[Ints] = field(default_factory=list)
+    places: Places = field(default_factory=Places)
     stamped: bool = True
     name: str | None = None
 
     def add(self, batch: Batch) -> None:
         """Take note of one batch."""
-        self.partition.append(batch.partition)
-        self.offset.append(batch.offset)
-        self.timestamp_ms.append(batch.timestamp_ms)
+        self.places.partition.add(batch.partition)
+        self.places.offset.add(batch.offset)
+        self.places.timestamp_ms.add(batch.timestamp_ms)
         self.stamped &= batch.stamped
         self.name = self.name or batch.topic
 
     def finish(self) -> tuple[Topic, Bools | None]:
         """The topic, and which of the collected records it keeps (None: all of them)."""
-        partition, offset = _joined(self.partition), _joined(self.offset)
-        timestamp_ms = _joined(self.timestamp_ms)
-        order = _order(partition, offset)
+        places = self.places
+        partition, offset = places.partition.all(), places.offset.all()
+        order = order_of(partition, offset)
         keep = self._without_repeats(partition, offset, order)
         if keep is not None:
-            partition, offset, timestamp_ms = partition[keep], offset[keep], timestamp_ms[keep]
-            order = _order(partition, offset)
+            partition, offset = partition[keep], offset[keep]
+            stamps = places.timestamp_ms.all()[keep]
+            places = Places(Packed.of(partition), Packed.of(offset), Packed.of(stamps))
+            order = order_of(partition, offset)
         claim = self.file.claim
         declared = claim.log_append_time
         late_start = check_offsets(partition, offset, order, claim, self.evidence)
+        del offset
         topic = Topic(
             name=claim.name or self.name or self.file.path.name,
-            partition=partition,
-            offset=offset,
-            timestamp_ms=timestamp_ms,
+            places=places,
             stamped=self.stamped and declared is not False,
             transactional=claim.transactional,
             late_start=late_start,
-            backwards=_backwards(partition, timestamp_ms, order),
+            backwards=_backwards(partition, places.timestamp_ms.all(), order),
             listed_partitions=tuple(claim.ranges),
             evidence=self.evidence,
         )
@@ -131,7 +155,8 @@ class TopicBuilder:
         sorted_partition = partition if order is None else partition[order]
         sorted_offset = offset if order is None else offset[order]
         again = np.zeros(len(offset), dtype=np.bool_)
-        again[1:] = (np.diff(sorted_partition) == 0) & (np.diff(sorted_offset) == 0)
+        again[1:] = sorted_partition[1:] == sorted_partition[:-1]
+        again[1:] &= sorted_offset[1:] == sorted_offset[:-1]
         if not again.any():
             return None
         first = int(np.flatnonzero(again)[0])
@@ -160,7 +185,8 @@ def check_offsets(
     late = False
     sorted_partition = partition if order is None else partition[order]
     sorted_offset = offset if order is None else offset[order]
-    numbers, firsts = np.unique(sorted_partition, return_index=True)
+    firsts = np.flatnonzero(np.diff(sorted_partition, prepend=-1))
+    numbers = sorted_partition[firsts]
     bounds = [*firsts.tolist(), len(offset)]
     found = {
         int(number): sorted_offset[bounds[index] : bounds[index + 1]]
@@ -176,7 +202,7 @@ def check_offsets(
         if begin is not None and begin < offsets[0]:
             evidence.add(_gap(number, begin, int(offsets[0])))
         late |= begin is None and int(offsets[0]) > 0
-        jumps = np.flatnonzero(np.diff(offsets) > 1)
+        jumps = np.flatnonzero(offsets[1:] > offsets[:-1] + 1)
         for jump in jumps[:SHOWN_PER_FILE]:
             evidence.add(_gap(number, int(offsets[jump]) + 1, int(offsets[jump + 1])))
         evidence.more += len(jumps[SHOWN_PER_FILE:])
@@ -203,14 +229,10 @@ def _gap(partition: int, begin: int, end: int) -> str:
     return f"partition {partition}: {which} missing"
 
 
-def _joined(parts: list[Ints]) -> Ints:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-def _order(partition: Ints, offset: Ints) -> Ints | None:
-    """The order of the topic, or None where the file already has it."""
-    rising = np.diff(partition) > 0
-    rising |= (np.diff(partition) == 0) & (np.diff(offset) > 0)
+def order_of(partition: Ints, offset: Ints) -> Ints | None:
+    """The order by the first and then the second, or None where they are in it already."""
+    rising = partition[1:] > partition[:-1]
+    rising |= (partition[1:] == partition[:-1]) & (offset[1:] > offset[:-1])
     return None if rising.all() else np.lexsort((offset, partition))
 
 
@@ -218,4 +240,5 @@ def _backwards(partition: Ints, timestamp_ms: Ints, order: Ints | None) -> int:
     """How often a record is stamped before the one in front of it in its partition."""
     sorted_partition = partition if order is None else partition[order]
     stamps = timestamp_ms if order is None else timestamp_ms[order]
-    return int(((np.diff(sorted_partition) == 0) & (np.diff(stamps) < 0)).sum())
+    earlier = (sorted_partition[1:] == sorted_partition[:-1]) & (stamps[1:] < stamps[:-1])
+    return int(earlier.sum())

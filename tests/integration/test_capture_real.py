@@ -90,7 +90,7 @@ def captured(run: str, out: Path) -> dict[str, Any]:
 def verdict(directory: Path) -> tuple[int, dict[str, Any]]:
     # How fast the test itself was does not matter.
     done = espbench("validate", directory, "--warmup", "0", "--slo", "600000", "--json")
-    return done.returncode, json.loads(done.stdout)
+    return done.returncode, json.loads(done.stdout or "{}")
 
 
 def test_what_was_written_is_captured_and_judged(run: str, address: str, tmp_path: Path) -> None:
@@ -161,6 +161,39 @@ def test_an_open_transaction_is_not_waited_for_for_ever(
     assert not topics_of(document)["sink"]["complete"]
     assert topics_of(document)["source-1"]["complete"]
     assert verdict(tmp_path / "c")[0] == 5
+
+
+def test_an_interrupted_capture_goes_on(
+    run: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream, sink = names(run)
+    produce(address, stream, INPUT)
+    produce(address, sink, ERRORS)
+    monkeypatch.setattr(topic, "_BATCH", 300)
+    monkeypatch.setattr(topic, "_ROW_GROUP", 300)
+    begun: list[int] = []
+    went_on: list[int] = []
+
+    def interrupt(done: int) -> None:
+        begun.append(done)
+        if done >= 1_500:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        capture(KafkaAdmin(address), order(run), tmp_path / "c", interrupt)
+    left = [path.name for path in tmp_path.iterdir()]
+    assert left == [".c.unfinished"]
+    assert verdict(tmp_path / left[0])[0] == 2
+    # What comes after the beginning is left out, also where the reading goes on later.
+    produce(address, stream, INPUT)
+    document = capture(KafkaAdmin(address), order(run), tmp_path / "c", went_on.append)
+    assert went_on[0] > begun[-1] - 600
+    assert topics_of(document)["source-1"]["records"] == 3_000
+    assert all(entry["complete"] for entry in document["topics"])
+    assert verdict(tmp_path / "c")[0] == 0
+    assert sorted(path.name for path in (tmp_path / "c").iterdir()) == sorted(
+        ["capture.json", f"{stream}.parquet", f"{sink}.parquet"]
+    )
 
 
 def test_deleted_records_are_noticed(run: str, address: str, tmp_path: Path) -> None:
@@ -235,3 +268,21 @@ def test_what_the_real_kcat_writes(run: str, address: str, tmp_path: Path) -> No
     assert (found["correctness"], found["problems"]) == ("incorrect", [])
     assert found["counts"]["matched"] == len(records) - 1
     assert found["clock"]["ok"]
+
+
+def test_the_latency_is_that_of_the_clients(address: str) -> None:
+    """However busy the machine is: no figure may differ from the stamps that the clients saw."""
+    script = Path(__file__).parents[2] / "benchmarks" / "calibrate_latency.py"
+    size = ["--records", "1500", "--rate", "500", "--warmup", "1"]
+    done = subprocess.run(
+        [sys.executable, str(script), *size, "--bootstrap-servers", address, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["n"] > 900
+    assert set(found["arithmetic_error"].values()) == {0.0}
+    assert found["outside_log"] == 0

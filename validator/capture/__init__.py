@@ -1,8 +1,6 @@
 """Capture: topics and tables of a query of a run, in a directory that the validator judges."""
 
 import json
-import os
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from espbench import __version__
 from espbench.errors import MachineError, UsageError
 from espbench.kafka.admin import KafkaAdmin
+from espbench.logs import LOGGER
 from espbench.names import Query, topics_of
 from espbench.paths import make_dir
 from validator.capture.tables import capture_table
 from validator.capture.topic import capture_topic
+from validator.capture.unfinished import clean, drop_if_empty, workplace_of
 from validator.capturedir import FORMAT, NAME
 
 if TYPE_CHECKING:
@@ -48,25 +48,33 @@ def capture(
 ) -> dict[str, Any]:
     """Write the capture directory `out`, whole or not at all; returns what capture.json says.
 
+    What an interrupted capture of the same topics to the same place had read is not read again.
+
     `database` is needed for queries with tables only.
     """
     if out.exists():
         raise UsageError(f"{out} exists already", "name a new directory with --out")
     make_dir(out.parent)
-    draft = out.with_name(f".{out.name}.{os.getpid()}")
-    make_dir(draft)
+    asked = {
+        "query": order.query.name,
+        "run": order.run,
+        "prefix": order.prefix,
+        "bootstrap_servers": str(admin.bootstrap_servers),
+    }
     try:
-        document = _write(admin, order, draft, progress, database)
-        draft.rename(out)
+        with workplace_of(out, asked) as draft:
+            try:
+                document = _write(admin, order, draft, progress, database)
+                draft.rename(out)
+            except BaseException:
+                if drop_if_empty(draft):
+                    LOGGER.warning("what was read is kept: the same command goes on with it")
+                raise
     except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
         raise MachineError(
             f"cannot write the capture {out}: {error.strerror or error}",
             "check disk and permissions",
         ) from error
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
     return document
 
 
@@ -104,6 +112,7 @@ def _write(
         "clocks": [],
         "versions": {"espbench": __version__},
     }
+    clean(draft)
     (draft / NAME).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     return document
 

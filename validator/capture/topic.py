@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 
 from espbench.errors import ServiceError
 from espbench.kafka import client as kafka
-from espbench.kafka.admin import KafkaAdmin, OffsetRange, no_topic
+from espbench.kafka.admin import KafkaAdmin, no_topic
 from espbench.kafka.security import login
+from validator.capture import unfinished
 from validator.records import Bools, Ints
 
 SCHEMA = pa.schema(
@@ -69,13 +70,26 @@ def capture_topic(
     Records that come later are left out. Complete means: from offset 0 to the end that stood at
     the start, nothing cut by retention, nothing waited for in vain. Where a complete range has
     offsets without records, these belong to transactions: the topic is then marked transactional.
+
+    What an interrupted capture left in `directory` is gone on with.
     """
+    if (done := unfinished.done_before(directory, name)) is not None:
+        progress(done["records"])
+        return CapturedTopic(**done)
     described = admin.describe([name]).get(name)
     if described is None:
         raise no_topic(name)
     ranges = admin.offsets(name)
     leaders = {each.partition: each.leader for each in described.partitions}
+    earlier = unfinished.begun_before(directory, name, ranges)
+    if earlier is None:
+        unfinished.begin(directory, name, ranges)
+    else:
+        ranges = earlier.ranges
     file = f"{name}.parquet"
+    seen = _Progress({each.partition: each.end for each in ranges if each.count})
+    seen.following = {each.partition: each.begin for each in ranges}
+    # Whatever ends this block, the file gets its end: it can be gone on with.
     with pq.ParquetWriter(
         directory / file,
         SCHEMA,
@@ -85,7 +99,15 @@ def capture_topic(
         use_dictionary=["partition"],
         write_statistics=["partition", "offset", "timestamp_ms"],
     ) as writer:
-        seen = _copy(admin.bootstrap_servers, name, ranges, writer, progress)
+        try:
+            if earlier is not None and earlier.file is not None:
+                _again(earlier, seen, writer)
+            _copy(admin.bootstrap_servers, name, seen, writer, progress)
+        except BaseException:
+            unfinished.begin(directory, name, ranges, seen.foreign_stamps)
+            raise
+    if earlier is not None and earlier.file is not None:
+        earlier.file.unlink()
     reasons = [
         f"partition {each.partition} begins at offset {each.begin}: what was before is gone"
         for each in ranges
@@ -96,7 +118,7 @@ def capture_topic(
     if configured == LOG_APPEND_TIME and seen.foreign_stamps:
         reasons.append(f"{seen.foreign_stamps} records are not stamped by {LOG_APPEND_TIME}")
         configured = "mixed"
-    return CapturedTopic(
+    topic = CapturedTopic(
         name=name,
         role=role,
         file=file,
@@ -115,29 +137,41 @@ def capture_topic(
         records=seen.records,
         reasons=reasons,
     )
+    unfinished.finish(directory, name, topic)
+    return topic
+
+
+def _again(earlier: unfinished.Begun, seen: _Progress, writer: pq.ParquetWriter) -> None:
+    """Copy what was read earlier; how far that is, the records themselves tell."""
+    assert earlier.file is not None  # noqa: S101 - looked at by the caller
+    seen.foreign_stamps = earlier.foreign_stamps
+    for batch in unfinished.records_of(earlier.file):
+        partition, offset = (np.asarray(batch.column(name)) for name in ("partition", "offset"))
+        for number in np.unique(partition).tolist():
+            if number in seen.ends:
+                _advance(seen, number, partition == number, offset)
+        writer.write_table(pa.Table.from_batches([batch]))
+        seen.records += batch.num_rows
 
 
 def _copy(
     bootstrap_servers: str,
     name: str,
-    ranges: list[OffsetRange],
+    seen: _Progress,
     writer: pq.ParquetWriter,
     progress: Callable[[int], Any],
-) -> _Progress:
-    """Copy the ranges as far as they come."""
+) -> None:
+    """Copy what is left of the ranges as far as it comes."""
     library = kafka.library()
-    seen = _Progress({each.partition: each.end for each in ranges if each.count})
-    seen.following = {each.partition: each.begin for each in ranges}
     if not seen.ends:
-        return seen
+        return
     consumer = library.Consumer(_settings(bootstrap_servers), logger=kafka.logger())
     rows = _Rows(writer)
     try:
         consumer.assign(
             [
-                library.TopicPartition(name, each.partition, each.begin)
-                for each in ranges
-                if each.count
+                library.TopicPartition(name, partition, seen.following[partition])
+                for partition in seen.ends
             ]
         )
         heard = time.monotonic()
@@ -158,7 +192,6 @@ def _copy(
     for partition, end in seen.ends.items():
         reached = seen.following[partition]
         seen.lost[partition] = f"nothing came of offsets {reached} to {end - 1} for {IDLE_S:.0f} s"
-    return seen
 
 
 def _wanted(library: Any, messages: list[Any], seen: _Progress) -> pa.RecordBatch | None:
@@ -246,9 +279,9 @@ class _Rows:
 
     def flush(self) -> None:
         """Write what was collected."""
-        if self._batches:
-            self._writer.write_table(pa.Table.from_batches(self._batches))
-        self._batches, self._count = [], 0
+        batches, self._batches, self._count = self._batches, [], 0
+        if batches:
+            self._writer.write_table(pa.Table.from_batches(batches))
 
 
 def _settings(bootstrap_servers: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from validator.outputs import Outputs
 from validator.records import Bools, Ints, text
 from validator.streams import Columns, Stream
 from validator.texts import value
-from validator.topics import Topic
+from validator.topics import Topic, order_of
 
 WINDOW_MS = 1_000
 # Three decimals are off by half of the last one at most; as binary numbers a little more.
@@ -56,8 +56,10 @@ def windows(stream: Stream) -> Windows:
     """Aggregate the well-formed records by window."""
     rows = np.flatnonzero(stream["well_formed"])
     stamps = stream.topic.timestamp_ms[rows]
-    order = np.lexsort((stream.topic.offset[rows], stamps))
-    rows, stamps, mf01 = rows[order], stamps[order], stream["mf01"][rows[order]]
+    order = order_of(stamps, stream.topic.offset[rows])
+    if order is not None:
+        rows, stamps = rows[order], stamps[order]
+    mf01 = stream["mf01"][rows]
     number = stamps // WINDOW_MS
     begins = np.flatnonzero(np.diff(number, prepend=number[:1] - 1))
     if not len(begins):

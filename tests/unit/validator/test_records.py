@@ -23,7 +23,10 @@ def test_integers_are_optional_minus_and_digits() -> None:
     assert parse([b"9" * 18, b"9" * 19]) == [10**18 - 1, None]
 
 
-@given(st.lists(st.binary(max_size=20)))
+DIGITS = st.text("0123456789", max_size=20) | st.text("0123456789-/:;\t", max_size=20)
+
+
+@given(st.lists(st.binary(max_size=20) | DIGITS.map(str.encode)))
 def test_integers_agree_with_python(texts: list[bytes]) -> None:
     def by_python(value: bytes) -> int | None:
         digits = value.removeprefix(b"-")
@@ -62,6 +65,20 @@ def test_taking_apart_agrees_with_python(texts: list[bytes | None], skip: int) -
             for number, column in enumerate(columns, start=1):
                 begin, end = (int(bound[row]) for bound in parts.column_bounds(number))
                 assert data[begin:end] == column
+
+
+@given(st.lists(st.text("ab;\t", max_size=12).map(str.encode), max_size=4))
+def test_a_batch_of_like_values_and_one_of_others_agree(others: list[bytes]) -> None:
+    like = [b"1;22;a\tb\tc", b";;\t\t", b"x;y;\t\tz"]
+    alike = take_apart(RawBytes.of(pa.array(like, type=pa.binary())), fields=2, columns=3)
+    mixed = take_apart(RawBytes.of(pa.array([*like, *others])), fields=2, columns=3)
+    assert alike.has_columns.all()
+    assert mixed.has_columns[:3].all()
+    for number in (1, 2, 3):
+        for one, other in zip(
+            alike.column_bounds(number), mixed.column_bounds(number), strict=True
+        ):
+            assert one.tolist() == other[:3].tolist()
 
 
 GOOD = f"7;1700000000000;{sensor_line(7, 14000, 14500, 8500)}".encode()
