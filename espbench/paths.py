@@ -87,8 +87,19 @@ def locked(path: Path, refusal: str | None = None) -> Iterator[None]:
         yield
 
 
+def ordinary_file(path: Path) -> Path:
+    """Where a file of this name really is or will be, to be replaced as a whole.
+
+    Raises `MachineError` for a device or pipe: root would put a file in its place.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise MachineError(f"{path} is a device or a pipe, not a file", "name a file")
+    return path.resolve()
+
+
 def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
     """Write a small file so that a reader sees the old one or the whole new one."""
+    path = ordinary_file(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:

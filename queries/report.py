@@ -1,14 +1,13 @@
 """What is kept of one execution of a query, and how files come into being."""
 
 import json
-import os
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from espbench.errors import MachineError
-from espbench.paths import make_dir
+from espbench.paths import make_dir, write_atomically
 from queries.progress import Totals, malformed_file
 
 FORMAT = "espbench-query/1"
@@ -98,12 +97,9 @@ def python_versions() -> dict[str, str]:
 def write_json(path: Path, document: Any) -> None:
     """Write a file that appears all at once, or not at all."""
     make_dir(path.parent)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        draft.replace(path)
+        write_atomically(path, json.dumps(document, indent=2) + "\n")
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise MachineError(
             f"cannot write {path}: {error.strerror}", "check permissions and disk"
         ) from error

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from espbench.errors import MachineError
-from espbench.paths import make_dir
+from espbench.paths import make_dir, ordinary_file
 from validator.latency import elapsed_ms
 from validator.outcome import UNKNOWN_MS
 from validator.records import Bools
@@ -88,6 +88,7 @@ def _write(path: Path, write: Callable[[Path], object]) -> None:
     """Write beside, then rename: nobody sees half a file."""
     partial = path.with_name(f".{path.name}.partial")
     try:
+        ordinary_file(path)
         write(partial)
         partial.replace(path)
     except OSError as error:

@@ -8,11 +8,13 @@ from espbench.services.endpoints import embedded_database, parse_database_url
 
 def check_run(settings: Settings, queries: tuple[Query, ...]) -> None:
     """Raise what a step would only raise minutes later: profile, database, execution mode."""
+    from queries.cluster import check_master
     from sender.profile_options import parse_profile
 
     parse_profile(settings.load.profile, rate=settings.load.rate, duration_s=settings.load.duration)
     if embedded_database(settings) is None:
         parse_database_url(settings)
+    check_master(settings.spark.master)
     for query in queries:
         _check_engine(settings, query)
 

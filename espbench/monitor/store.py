@@ -8,6 +8,8 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from espbench.paths import ordinary_file
+
 SCHEMA = pa.schema(
     [
         ("time_ms", pa.int64()),
@@ -98,6 +100,7 @@ def read_draft(draft: Path) -> pa.Table:
 
 def write_table(table: pa.Table, path: Path) -> None:
     """Write Parquet so that a reader sees the old file or the whole new one."""
+    path = ordinary_file(path)
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         pq.write_table(table, part, compression="zstd")

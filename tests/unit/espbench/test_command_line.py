@@ -37,7 +37,7 @@ def test_version_works_everywhere(arguments: list[str], tmp_path: Path) -> None:
         (["up", "zookeeper"], "there is no service 'zookeeper'"),
         (["load", "--db", "postgresql://me:secret@h/d"], "holds a password"),
         (["run", "--db", "sqlite:///x"], "not a database address"),
-        (["run", "--master", "nonsense"], "spark.master = 'nonsense'"),
+        (["run", "--master", "nonsense"], "is no Spark master"),
         (["run", "--engine", "real-time", "--queries", "q2"], "cannot run in the mode real-time"),
         (["run", "--engine", "available-now"], "a run cannot use it"),
         (

@@ -36,8 +36,6 @@ def test_a_file_in_the_working_directory_is_found(
         ("load: {rte: 5}", "unknown key load.rte = 5"),
         ("load: {rte: 5}", "known in load are rate, duration"),
         ("queries: q3,q9", "queries = 'q3,q9' is not allowed; there is no query 'q9'"),
-        ("spark: {master: nonsense}", "spark.master = 'nonsense' is not allowed; write it as"),
-        ("spark: {master: 'local[0]'}", "spark.master = 'local[0]'"),
         ("spark: {driver_memory: '2'}", "pattern '^\\d+[mg]$'"),
         ("kafka: {prefix: 'a b'}", "'^[A-Za-z0-9_]"),
         ("kafka: {bootstrap_servers: nonsense}", "write it as host:port"),
