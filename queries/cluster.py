@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from espbench.config import HIDDEN, secrets_in
 from espbench.errors import ServiceError, UsageError
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ _MASTER = re.compile(
     r"|yarn|k8s://\S+"
 )
 _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:/")
-# What Spark itself does not show.
-_SECRET = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
 
 
 def check_master(master: str) -> None:
@@ -107,11 +106,6 @@ def check_checkpoint(given: Path) -> None:
         )
 
 
-def is_secret(setting: str) -> bool:
-    """Whether the value of a setting of Spark's must not be seen."""
-    return bool(_SECRET.search(setting))
-
-
 def wait_for_executors(
     spark: "SparkSession",
     master: str,
@@ -150,7 +144,8 @@ def wait_for_executors(
 
 def without_secrets(settings: Mapping[str, str]) -> dict[str, str]:
     """Settings as they may stand in a report."""
-    return {name: "(hidden)" if is_secret(name) else value for name, value in settings.items()}
+    hidden = secrets_in(settings)
+    return {name: HIDDEN if name in hidden else value for name, value in settings.items()}
 
 
 def _is_loopback(host: str) -> bool:

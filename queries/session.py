@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from espbench.config import secrets_in
 from espbench.errors import MissingExtra, ServiceError
 from espbench.paths import make_dir
 from queries.bounded import bounded
-from queries.cluster import driver_address, is_secret
+from queries.cluster import driver_address
 from queries.engine import Engine, Plan, is_local, local_cores
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def spark_session(
     conf = SparkConf(loadDefaults=False).setAll([(each.name, each.value) for each in settings])
     # What is given here stands in the JVM's arguments, for everybody to see.
     arguments = SparkConf(loadDefaults=False).setAll(
-        [(each.name, each.value) for each in settings if not is_secret(each.name)]
+        [(each.name, each.value) for each in settings if not secrets_in({each.name: each.value})]
     )
     before = _children()
     gateway: Any = None
