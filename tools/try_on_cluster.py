@@ -11,6 +11,7 @@ Ends everything that it started. Standard library and pyspark.
 import argparse
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -55,6 +56,8 @@ def main() -> None:
             **os.environ,
             "ESPBENCH_SPARK__CONF": json.dumps(conf),
         }
+        # Ctrl-C reaches the run as well, which ends by itself; only then may the cluster go.
+        signal.signal(signal.SIGINT, lambda *_: None)
         code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
         for line in master.applications():
             say(line)
