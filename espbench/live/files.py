@@ -61,16 +61,24 @@ class RunFiles:
 
     def refresh(self) -> None:
         """Read run.json again; raises where it is no run, or the run's process is gone."""
-        self.document = RunDir.open(self.root).document
+        self._read()
         owner = ProcessRecord.read(self.root / "run.pid")
         if self.state == "running" and owner is not None and owner.process() is None:
             # Its last words may have been written since.
-            self.document = RunDir.open(self.root).document
+            self._read()
             if self.state == "running":
                 raise ServiceError(
                     f"the run {self.run_id} is gone: its process {owner.pid} ended without a word",
                     f"go on with it by `espbench run --resume {self.run_id}`",
                 )
+
+    def _read(self) -> None:
+        """Take run.json; lists that hold anything but objects are not of our making."""
+        self.document = RunDir.open(self.root).document
+        for name in ("steps", "services", "queries"):
+            entries = self.document.get(name)
+            listed = entries if isinstance(entries, list) else []
+            self.document[name] = [each for each in listed if isinstance(each, dict)]
 
     @property
     def run_id(self) -> str:
@@ -106,7 +114,7 @@ class RunFiles:
 
     def verdicts(self) -> dict[str, dict[str, Any]]:
         """The verdicts so far, by query."""
-        found = self.document.get("queries") or []
+        found = self.document["queries"]
         return {str(each["query"]): each for each in found if at(each, "query")}
 
     def broker(self) -> str | None:
@@ -114,7 +122,7 @@ class RunFiles:
         given = at(self.document, "config", "kafka", "bootstrap_servers")
         if given:
             return str(given)
-        services = self.document.get("services") or []
+        services = self.document["services"]
         # A resumed run has several entries; the last one is running.
         return next(
             (str(each["address"]) for each in reversed(services) if at(each, "name") == "kafka"),
@@ -128,7 +136,7 @@ class RunFiles:
         """
         if self.over:
             return None
-        steps = self.document.get("steps") or []
+        steps = self.document["steps"]
         done = {(each.get("step"), each.get("query")) for each in steps}
         query = self.current()
         for step in reversed(RUN_STEPS if query is None else _LOGGED):
@@ -139,7 +147,7 @@ class RunFiles:
 
     def _last_end_s(self) -> float:
         """When the last step ended that did, which is when the next one began."""
-        last = (self.document.get("steps") or [{}])[-1]
+        last = (self.document["steps"] or [{}])[-1]
         begun = epoch_ms(last.get("started") or self.document.get("started"))
         took_s = number(last.get("seconds")) or 0.0
         return self.clock() if begun is None else begun / 1_000 + took_s

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from espbench.config import LoadSettings
-from espbench.errors import EspbenchError
+from espbench.errors import EspbenchError, UsageError
 from espbench.live.broker import Tail
 from espbench.live.charts import live_charts
 from espbench.live.files import RunFiles
@@ -163,7 +164,12 @@ class Looker:
     def _asked_per_s(self, since_ms: float) -> float:
         """What the schedule asks of a stream, over the same seconds as the rates."""
         if self._schedule is None:
-            load = LoadSettings.model_validate(at(self.files.document, "config", "load") or {})
+            try:
+                load = LoadSettings.model_validate(at(self.files.document, "config", "load") or {})
+            except ValidationError as error:
+                raise UsageError(
+                    f"{self.files.root / 'run.json'} garbles config.load", "see `espbench show`"
+                ) from error
             profile = parse_profile(load.profile, rate=load.rate, duration_s=load.duration)
             self._schedule = Schedule(profile, load.duration)
         end_ms = max(1.0, since_ms)

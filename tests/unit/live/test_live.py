@@ -143,6 +143,19 @@ def test_a_run_whose_process_is_gone_is_noticed(growing: Growing) -> None:
     assert f"--resume {RUN}" in caught.value.line()
 
 
+def test_a_garbled_run_is_shown_as_far_as_it_goes(growing: Growing) -> None:
+    growing.begin("identify-errors", "send")
+    path = growing.run.root / "run.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document |= {"steps": "x", "services": [1], "queries": [{"query": "identify-errors"}, 7]}
+    document["config"] = {"queries": "q3,zz", "kafka": None, "load": {"rate": "fast"}}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    results = str(growing.run.root.parent)
+    answer = CliRunner().invoke(app, ["watch", "--once", "--out", results])
+    assert answer.exit_code == 0, answer.output
+    assert "identify-errors: send" in answer.stdout
+
+
 def test_watching_changes_nothing(
     growing: Growing, contents: Callable[[Path], dict[str, bytes]]
 ) -> None:
