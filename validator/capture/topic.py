@@ -73,17 +73,18 @@ def capture_topic(
 
     What an interrupted capture left in `directory` is gone on with.
     """
-    if (done := unfinished.done_before(directory, name)) is not None:
-        progress(done["records"])
-        return CapturedTopic(**done)
     described = admin.describe([name]).get(name)
     if described is None:
         raise no_topic(name)
+    topic_id = described.topic_id
+    if (done := unfinished.done_before(directory, name, topic_id)) is not None:
+        progress(done["records"])
+        return CapturedTopic(**done)
     ranges = admin.offsets(name)
     leaders = {each.partition: each.leader for each in described.partitions}
-    earlier = unfinished.begun_before(directory, name, ranges)
+    earlier = unfinished.begun_before(directory, name, topic_id, ranges)
     if earlier is None:
-        unfinished.begin(directory, name, ranges)
+        unfinished.begin(directory, name, topic_id, ranges)
     else:
         ranges = earlier.ranges
     file = f"{name}.parquet"
@@ -104,7 +105,7 @@ def capture_topic(
                 _again(earlier, seen, writer)
             _copy(admin.bootstrap_servers, name, seen, writer, progress)
         except BaseException:
-            unfinished.begin(directory, name, ranges, seen.foreign_stamps)
+            unfinished.begin(directory, name, topic_id, ranges, seen.foreign_stamps)
             raise
     if earlier is not None and earlier.file is not None:
         earlier.file.unlink()
@@ -137,7 +138,7 @@ def capture_topic(
         records=seen.records,
         reasons=reasons,
     )
-    unfinished.finish(directory, name, topic)
+    unfinished.finish(directory, name, topic_id, topic)
     return topic
 
 

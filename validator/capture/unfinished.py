@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from espbench.errors import UsageError
+from espbench.errors import InputError, UsageError
 from espbench.kafka.admin import OffsetRange
 from espbench.paths import make_dir
 
@@ -75,16 +75,17 @@ def drop_if_empty(directory: Path) -> bool:
     return False
 
 
-def done_before(directory: Path, name: str) -> dict[str, Any] | None:
-    """What was found of a topic that was read to its end."""
-    found = (_read(directory / f"{name}.json") or {}).get("done")
+def done_before(directory: Path, name: str, topic_id: str) -> dict[str, Any] | None:
+    """What was found of a topic that was read to its end; `topic_id` is Kafka's own."""
+    found = _note_of(directory, name, topic_id).get("done")
     return found if isinstance(found, dict) and _rows(directory / found["file"]) >= 0 else None
 
 
-def begun_before(directory: Path, name: str, now: list[OffsetRange]) -> Begun | None:
+def begun_before(directory: Path, name: str, topic_id: str, now: list[OffsetRange]) -> Begun | None:
     """Where the reading of a topic began; None where there is nothing, or it is another topic."""
-    found = _read(directory / f"{name}.json")
-    if found is None:
+    found = _note_of(directory, name, topic_id)
+    if not found:
+        (directory / f"{name}.before").unlink(missing_ok=True)
         return None
     ranges = [OffsetRange(*one) for one in found["ranges"]]
     ends = {each.partition: each.end for each in now}
@@ -97,22 +98,31 @@ def begun_before(directory: Path, name: str, now: list[OffsetRange]) -> Begun | 
     return Begun(ranges, before if before.exists() else None, int(found.get("foreign_stamps", 0)))
 
 
-def begin(directory: Path, name: str, ranges: list[OffsetRange], foreign_stamps: int = 0) -> None:
+def begin(
+    directory: Path, name: str, topic_id: str, ranges: list[OffsetRange], foreign_stamps: int = 0
+) -> None:
     """Take note of what the topic holds now."""
     entry = [(each.partition, each.begin, each.end) for each in ranges]
-    note = {"ranges": entry, "foreign_stamps": foreign_stamps}
+    note = {"topic_id": topic_id, "ranges": entry, "foreign_stamps": foreign_stamps}
     _write(directory / f"{name}.json", note)
 
 
-def finish(directory: Path, name: str, topic: Any) -> None:
+def finish(directory: Path, name: str, topic_id: str, topic: Any) -> None:
     """Take note that a topic was read to its end."""
-    _write(directory / f"{name}.json", {"ranges": [], "done": asdict(topic)})
+    note = {"topic_id": topic_id, "ranges": [], "done": asdict(topic)}
+    _write(directory / f"{name}.json", note)
 
 
 def records_of(file: Path) -> Iterator[pa.RecordBatch]:
-    """The records of an earlier file."""
-    with pq.ParquetFile(file, page_checksum_verification=True) as opened:
-        yield from opened.iter_batches(1 << 16)
+    """The records of an earlier file; raises `InputError` where it is damaged."""
+    try:
+        with pq.ParquetFile(file, page_checksum_verification=True) as opened:
+            yield from opened.iter_batches(1 << 16)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(
+            f"what an interrupted capture left is damaged: {file}",
+            f"remove {file.parent} and capture again",
+        ) from error
 
 
 def _rows(path: Path) -> int:
@@ -123,10 +133,16 @@ def _rows(path: Path) -> int:
         return -1
 
 
+def _note_of(directory: Path, name: str, topic_id: str) -> dict[str, Any]:
+    """The note of a topic; empty where there is none, or one of a topic that was made anew."""
+    note = _read(directory / f"{name}.json")
+    return note if note is not None and note.get("topic_id") == topic_id else {}
+
+
 def _read(path: Path) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = json.loads(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
         return None
     return found
 
