@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,8 @@ class CaptureOrder:
     warmup: float
     sender_report: dict[str, Any] | None
     freshness: float = 10.0
+    # Of the brokers, where there are several: `offset_ms` against the first.
+    clocks: Sequence[Any] = ()
 
 
 def capture(
@@ -101,7 +103,7 @@ def _write(
         "tables": tables,
         "sender_report": order.sender_report,
         "freshness": order.freshness,
-        "clocks": [],
+        "clocks": list(order.clocks),
         "versions": {"espbench": __version__},
     }
     (draft / NAME).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
