@@ -46,6 +46,7 @@ MOST_PER_S = 100_000_000
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")]
 # Of an embedded server; 0 takes any free one.
 Port = Annotated[int, Field(ge=0, le=65_535)]
+Memory = Annotated[str, Field(pattern=r"^\d+[mg]$")]
 Identifier = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
 
 
@@ -75,6 +76,7 @@ def _splittable(url: str) -> str:
 
 
 Url = Annotated[str, AfterValidator(_splittable)]
+Voters = Annotated[str, Field(pattern=r"^\d+@[^@,\s]+:\d+(,\d+@[^@,\s]+:\d+)*$")]
 
 
 def _named(text: str) -> str:
@@ -124,6 +126,10 @@ class KafkaSettings(_Group):
     replication_factor: Annotated[int, Field(ge=1, le=100)] = 1
     heap_mb: Annotated[int, Field(ge=256)] = 768
     port: Port = 0
+    # Of an embedded broker among several: its number, and all of them as Kafka writes them,
+    # 1@10.0.0.1:9093,2@10.0.0.2:9093,… (where their controllers listen).
+    node_id: Annotated[int, Field(ge=1, le=1_000)] = 1
+    voters: Voters | None = None
 
 
 class DatabaseSettings(_Group):
@@ -168,13 +174,16 @@ class SparkSettings(_Group):
 
     master: str = "local[*]"
     engine: Literal["auto", "micro-batch", "real-time", "available-now"] = "auto"
-    driver_memory: Annotated[str, Field(pattern=r"^\d+[mg]$")] = "2g"
+    driver_memory: Memory = "2g"
     # Checkpoints by run and query; on a cluster a directory that all its machines share.
     checkpoint_dir: Path | None = None
     # Seconds until a change of a looked-up table must be seen.
     freshness: Annotated[float, Field(ge=0)] = 10.0
     # Seconds for which a query runs on made-up records before it is ready; 0: not at all.
     rehearsal: Annotated[float, Field(ge=0, le=3_600)] = 10.0
+    # What an embedded worker gives away; by default all cores, and the memory less 1 GiB.
+    worker_cores: Annotated[int, Field(ge=1)] | None = None
+    worker_memory: Memory | None = None
     # Spark's own settings, by their names; they beat ours.
     conf: dict[str, str] = {}
 

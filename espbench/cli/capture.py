@@ -20,6 +20,10 @@ def capture(
     sender_report: Annotated[
         Path | None, typer.Option("--sender-report", help="What `espbench send --out` wrote.")
     ] = None,
+    clocks: Annotated[
+        Path | None,
+        typer.Option("--clocks", help="What `espbench clocks --broker … --out` wrote."),
+    ] = None,
     rate: options.Rate = None,
     duration: options.Duration = None,
     warmup: options.Warmup = None,
@@ -79,6 +83,7 @@ def capture(
         warmup=settings.load.warmup,
         sender_report=report,
         freshness=settings.spark.freshness,
+        clocks=_clocks(clocks),
     )
     admin = KafkaAdmin(endpoints.bootstrap_servers(settings))
     with logs.progress("records captured") as progress, ExitStack() as stack:
@@ -110,6 +115,20 @@ def _report(path: Path | None) -> dict[str, Any] | None:
         raise InputError(f"{path} is no sender's report", "name what `espbench send --out` wrote")
     found: dict[str, Any] = report
     return found
+
+
+def _clocks(path: Path | None) -> list[Any]:
+    """The brokers' clocks: theirs alone stamp the records."""
+    if path is None:
+        return []
+    try:
+        document: Any = jsonlib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} tells no clocks: {error}", "name another file") from error
+    brokers = document.get("brokers") if isinstance(document, dict) else None
+    if not isinstance(brokers, list):
+        raise InputError(f"{path} tells no clocks", "name what `espbench clocks --out` wrote")
+    return brokers
 
 
 def _of_streams(report: dict[str, Any] | None, name: str) -> float | None:

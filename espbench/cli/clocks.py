@@ -1,14 +1,20 @@
 """`espbench clocks`: how far the clocks of other hosts are from this one's."""
 
+import json as jsonlib
 import shlex
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from espbench.cli import context, options
 from espbench.errors import UsageError
 from espbench.logs import LOGGER
+from espbench.paths import write_atomically
+
+if TYPE_CHECKING:
+    from espbench.runs.clocks import Answer
 
 
 def clocks(
@@ -21,6 +27,18 @@ def clocks(
             "'sender=ssh me@10.0.0.3 python3'. Several allowed.",
         ),
     ],
+    broker: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--broker",
+            metavar="NAME",
+            help="A host that is a broker; several, in the order of their node ids, are also "
+            "compared with the first.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the JSON here too, for `capture --clocks`.")
+    ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -30,10 +48,10 @@ def clocks(
     Latency by the broker's time stamps needs no common clock; the sender's lateness and the
     database's stamps do. Example: espbench clocks --host 'db=ssh me@10.0.0.2 python3'
     """
-    from espbench.runs.clocks import PROGRAM, ask
+    from espbench.runs.clocks import PROGRAM, Answer, against_first, ask
 
     context.begin(quiet=quiet, verbose=verbose)
-    found = {}
+    found: dict[str, Answer] = {}
     for each in host:
         name, equals, command = each.partition("=")
         try:
@@ -44,7 +62,24 @@ def clocks(
             raise UsageError(f"--host {each} names no command", "write it as NAME=COMMAND")
         # ssh joins its words by spaces and hands them to a shell.
         program = shlex.quote(PROGRAM) if words[0].endswith("ssh") else PROGRAM
-        found[name] = asdict(ask([*words, "-c", program]))
-        LOGGER.info("%s: %+.3f ms (± %.3f)", name, *found[name].values())
+        found[name] = ask([*words, "-c", program])
+        LOGGER.info("%s: %s", name, _line(found[name]))
+    if lost := sorted(set(broker or []) - set(found)):
+        raise UsageError(f"--broker {lost[0]} is none of the hosts", "name it by --host as well")
+    document = {
+        "hosts": {name: asdict(answer) for name, answer in found.items()},
+        "brokers": against_first(found, broker) if broker else [],
+    }
+    if out:
+        write_atomically(out, jsonlib.dumps(document, indent=2) + "\n")
     if json:
-        context.print_json({"hosts": found})
+        context.print_json(document)
+
+
+def _line(answer: "Answer") -> str:
+    said = f"{answer.offset_ms:+.3f} ms (± {answer.uncertainty_ms:.3f})"
+    if (chrony := answer.chrony) is None:
+        return f"{said}; no chrony there"
+    if not chrony["synchronised"]:
+        return f"{said}; chrony has no source there"
+    return f"{said}; chrony: within {chrony['error_ms']:.3f} ms of {chrony['reference']}"

@@ -1,8 +1,10 @@
 """`espbench run`: the whole benchmark, from data to verdict."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +14,7 @@ from espbench.errors import ExitCode, UsageError
 from espbench.logs import LOGGER
 
 if TYPE_CHECKING:
+    from espbench.config import Settings
     from espbench.runs.store import RunDir
 
 
@@ -151,7 +154,8 @@ def run(
         settings = context.begin(old.root / "config.yml", quiet=quiet, verbose=verbose)
         LOGGER.info("run %s: going on", old.document["run_id"])
         todo = parse_queries(settings.queries)
-        done = resume_run(settings, todo, old, quiet=quiet, from_step=from_step, wishes=wishes)
+        with _told(settings, old.document["run_id"], json=json):
+            done = resume_run(settings, todo, old, quiet=quiet, from_step=from_step, wishes=wishes)
         _show(*done, json=json)
         return
     todo = parse_queries(settings.queries)
@@ -167,15 +171,38 @@ def run(
         *(run_id, ", ".join(query.name for query in todo)),
         *(settings.load.rate, settings.load.duration, seconds, size / 1e6),
     )
-    _show(*run_benchmark(settings, todo, run_id, quiet=quiet, wishes=wishes), json=json)
+    with _told(settings, run_id, json=json):
+        done = run_benchmark(settings, todo, run_id, quiet=quiet, wishes=wishes)
+    _show(*done, json=json)
+
+
+@contextmanager
+def _told(settings: "Settings", run_id: str, *, json: bool) -> Iterator[None]:
+    """With --json a run that fails or is stopped tells the verdicts that it has, and its error."""
+    from espbench.runs.store import find_run
+
+    try:
+        yield
+    except BaseException:
+        # One that is refused before it begins has no directory, and nothing to tell.
+        if json and (settings.results_dir / run_id).exists():
+            document = find_run(settings.results_dir, run_id).document
+            if document["state"] in {"failed", "interrupted"}:
+                context.print_json(_document(settings.results_dir / run_id, document))
+        raise
+
+
+def _document(root: Path, found: dict[str, Any]) -> dict[str, Any]:
+    own = {"run": found["run_id"], "results": str(root), "queries": found["queries"]}
+    return own | ({"error": found["error"]} if "error" in found else {})
 
 
 def _show(run_dir: "RunDir", code: ExitCode, *, json: bool) -> None:
     from espbench.runs.table import print_results, reasons
 
-    verdicts, run_id = run_dir.document["queries"], run_dir.document["run_id"]
+    verdicts = run_dir.document["queries"]
     if json:
-        context.print_json({"run": run_id, "results": str(run_dir.root), "queries": verdicts})
+        context.print_json(_document(run_dir.root, run_dir.document))
     else:
         print_results(logs.stdout, verdicts)
         for line in reasons(verdicts):

@@ -28,7 +28,7 @@ def status(
     else:
         for one in found:
             where = f"  {one.address} (pid {one.pid})" if one.pid else ""
-            sys.stdout.write(f"{one.name:<12}{one.state}{where}\n")
-            sys.stdout.write(f"{'':<12}data {one.data}\n{'':<12}log  {one.log}\n")
+            sys.stdout.write(f"{one.name:<14}{one.state}{where}\n")
+            sys.stdout.write(f"{'':<14}data {one.data}\n{'':<14}log  {one.log}\n")
     if any(one.state in {"died", "not answering"} for one in found):
         context.finish(ExitCode.SERVICE)

@@ -12,7 +12,9 @@ from espbench.paths import make_dir, write_atomically
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(help="Services: kafka, postgresql (both by default), mariadb."),
+    typer.Argument(
+        help="Services: kafka, postgresql (both by default), mariadb, spark-master, spark-worker."
+    ),
 ]
 StartedFile = Annotated[
     Path | None,
@@ -27,6 +29,10 @@ StartedFile = Annotated[
 def up(
     names: Names = None,
     started_file: StartedFile = None,
+    fetch_only: Annotated[
+        bool,
+        typer.Option("--fetch-only", help="Fetch what they are made of; start nothing."),
+    ] = False,
     config: options.ConfigFile = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -41,6 +47,9 @@ def up(
     settings = context.begin(config, quiet=quiet, verbose=verbose)
     started = []
     for service in services.select(settings, names):
+        if fetch_only:
+            service.fetch()
+            continue
         if started_file and service.record() is None:
             note(started_file, service.name)
         fresh = service.start()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from espbench.errors import ConfigError, ServiceError, UsageError
-from espbench.kafka import client
+from espbench.kafka import client, spread
 from espbench.kafka.security import login
 
 TIMEOUT_S = 15.0
@@ -188,11 +188,16 @@ class KafkaAdmin:
     def _create(
         self, wanted: list[str], uncertain: list[str], partitions: int, replication_factor: int
     ) -> None:
+        brokers = sorted(self._metadata(self._timeout_s).brokers)
+        places = spread.assignments(len(wanted), partitions, replication_factor, brokers)
         new_topics = [
             self._library.admin.NewTopic(
-                name, partitions, replication_factor, config=dict(TOPIC_CONFIG)
+                name,
+                partitions,
+                config=dict(TOPIC_CONFIG),
+                **spread.placed(replication_factor, each),
             )
-            for name in wanted
+            for name, each in zip(wanted, places, strict=True)
         ]
         futures = self._admin.create_topics(
             new_topics, operation_timeout=self._timeout_s, request_timeout=self._timeout_s

@@ -18,7 +18,7 @@ from typing import Any
 from espbench import services
 from espbench.background import Background, known_code
 from espbench.config import PREFIX, Settings, secrets_in
-from espbench.errors import EspbenchError, ServiceError
+from espbench.errors import EspbenchError, ServiceError, UsageError
 from espbench.logs import LOGGER
 from espbench.names import find_query
 from espbench.parent import VARIABLE as RUN_PROCESS
@@ -39,6 +39,10 @@ from espbench.runs.watch import Watch, end_commands, end_everything
 from espbench.services.process import ProcessRecord
 
 _TICK_S = 0.1
+# In Ansible's words, which has no code of its own for it.
+_NO_INVENTORY = "parse inventory source"
+# Steps that start servers, here or (broker, worker) on other hosts.
+_SERVER_STEPS = frozenset({"services", "broker", "worker"})
 # For ends of steps, the query's stop and the services' stop.
 WIND_DOWN_S = 150.0
 
@@ -98,6 +102,11 @@ class Driver:
         if self.failure is not None:
             raise StepFailedError(self.failure, self.run_dir.root / "logs" / self.failure.step.log)
         if (problem := playbook.ended_badly()) is not None:
+            if _NO_INVENTORY in problem:
+                raise UsageError(
+                    f"{self.wishes.inventory} is no inventory that Ansible can read",
+                    f"see {self.run_dir.log('ansible')}",
+                )
             raise ServiceError(
                 f"Ansible stopped during {self.where}: {problem}",
                 f"see {self.run_dir.log('ansible')}",
@@ -166,8 +175,9 @@ class Driver:
 
     def _use_answer(self, ended: Ended) -> None:
         name, document = ended.step.name, self.run_dir.document
-        if name == "services":
-            self._note_services(json.loads(ended.stdout)["services"], remote=ended.step.remote)
+        if name in _SERVER_STEPS and ended.stdout:
+            found = json.loads(ended.stdout)
+            self._note_services(found.get("services", []), remote=ended.step.remote)
         elif name == "clocks":
             document.setdefault("clocks", []).append(
                 {"moment": ended.started.isoformat(), **json.loads(ended.stdout)}
@@ -234,6 +244,8 @@ class Driver:
     def _variables(self, private: Path) -> dict[str, str]:
         given = {"wheel": self.wishes.wheel, "wheelhouse": self.wishes.wheelhouse}
         files = {key: str(path.resolve()) for key, path in given.items() if path}
+        if self.wishes.inventory:
+            files["inventory_given"] = "true"
         return {"run_dir": str(self.run_dir.root), "private": str(private / "secrets"), **files}
 
     def _inventories(self) -> list[str]:

@@ -115,8 +115,9 @@ class Reader:
         code = result.get("rc")
         if not isinstance(code, int):
             # Not the command but Ansible: an undefined variable, a host that cannot be reached.
-            message = " ".join(str(result.get("msg") or "Ansible tells no reason here").split())
-            return Failed(step, message, int(ExitCode.SERVICE), fatal)
+            message = " ".join(_reason(result).split())
+            code = ExitCode.USAGE if step.name == "inventory" else ExitCode.SERVICE
+            return Failed(step, message, int(code), fatal)
         said = str(result.get("stderr") or "")
         return Failed(step, last_words(self._logs / step.log, code, said), code, fatal)
 
@@ -129,6 +130,12 @@ def step_of(data: Mapping[str, Any]) -> Step | None:
     words = str(data.get("task") or "").split()
     query = words[-1] if words and words[-1] in _QUERIES else None
     return Step(path.stem, query, path.parent.name == "remote")
+
+
+def _reason(result: Mapping[str, Any]) -> str:
+    """Ansible's words; of a loop those of the first round that failed."""
+    rounds = [each for each in result.get("results") or [] if each.get("failed")]
+    return str((rounds[0] if rounds else result).get("msg") or "Ansible tells no reason here")
 
 
 def _moment(event: Mapping[str, Any]) -> datetime:

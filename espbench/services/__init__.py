@@ -6,8 +6,11 @@ from espbench.services.kafka import Kafka
 from espbench.services.mariadb import MariaDB
 from espbench.services.postgresql import PostgreSQL
 from espbench.services.service import Service
+from espbench.services.spark import SparkMaster, SparkWorker
 
-KINDS: dict[str, type[Service]] = {kind.name: kind for kind in (Kafka, PostgreSQL, MariaDB)}
+# A worker needs its master, so it stands after it.
+_ALL: tuple[type[Service], ...] = (Kafka, PostgreSQL, MariaDB, SparkMaster, SparkWorker)
+KINDS: dict[str, type[Service]] = {kind.name: kind for kind in _ALL}
 # What a run needs by default; the others start when they are named.
 DEFAULT = ("kafka", "postgresql")
 

@@ -1,19 +1,21 @@
-"""The embedded Kafka broker: KRaft, one node, from its jars."""
+"""The embedded Kafka broker: KRaft, from its jars; alone, or one of several."""
 
 import base64
+import hashlib
 import logging
 import os
 import socket
 import subprocess
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from espbench.errors import MissingExtra, ServiceError
+from espbench.errors import ConfigError, MissingExtra, ServiceError
 from espbench.paths import write_atomically
 from espbench.services import jars
 from espbench.services.java import find_java
-from espbench.services.service import Service
+from espbench.services.service import Service, port_is_free
 
 _LOG4J = """\
 Configuration:
@@ -34,18 +36,24 @@ _SHOWN = ("log.message.timestamp.type", "log.dirs", "num.io.threads", "log.flush
 
 
 class Kafka(Service):
-    """A broker and its controller in one process."""
+    """A broker and its controller in one process; `kafka.voters` makes it one of several."""
 
     name = "kafka"
     port_count = 2
 
+    def fetch(self) -> None:
+        """The jars."""
+        jars.class_path(self.settings, "kafka")
+
     def prepare(self) -> None:
         """Format the storage once; a format that was cut short is done again."""
-        if (self.data / "meta.properties").exists():
+        voters = self._voters()
+        if (meta := self.data / "meta.properties").exists():
+            self._check_membership(meta, voters)
             return
         settings_file = self.home / "format.properties"
         write_atomically(settings_file, self._properties([9092, 9093]))
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        cluster_id = _cluster_id(voters) if voters else _identifier(uuid.uuid4().bytes)
         command = [
             *self._java("256m"),
             *("kafka.tools.StorageTool", "format", "--ignore-formatted"),
@@ -78,6 +86,19 @@ class Kafka(Service):
         """The configured port."""
         return self.settings.kafka.port
 
+    def choose_ports(self) -> list[int]:
+        """A member's controller listens where the others expect it."""
+        ports = super().choose_ports()
+        if (voters := self._voters()) is not None:
+            expected = _members(voters)[self.settings.kafka.node_id]
+            ports[1] = int(expected.rpartition(":")[2])
+            if not port_is_free(ports[1], self.host):
+                raise ServiceError(
+                    f"kafka cannot start: port {ports[1]} of {self.host} is taken",
+                    "end the program that uses it, or name another one in kafka.voters",
+                )
+        return ports
+
     def endpoint(self, ports: list[int]) -> dict[str, Any]:
         """The bootstrap address."""
         return {"bootstrap_servers": f"{self.host}:{ports[0]}"}
@@ -106,9 +127,37 @@ class Kafka(Service):
             logger=silent,
         )
         metadata = client.list_topics(timeout=5)
-        broker = ConfigResource(ConfigResource.Type.BROKER, str(next(iter(metadata.brokers))))
+        # Several brokers: the one that was asked knows of itself last.
+        node = self.settings.kafka.node_id if self.settings.kafka.voters else 1
+        if node not in metadata.brokers:
+            raise ServiceError(f"broker {node} has not joined the others", f"see {self.log}")
+        broker = ConfigResource(ConfigResource.Type.BROKER, str(node))
         found = client.describe_configs([broker], request_timeout=5)[broker].result(timeout=6)
-        return {key: found[key].value for key in _SHOWN if key in found}
+        shown = {key: found[key].value for key in _SHOWN if key in found}
+        return shown | {"node.id": str(node), "brokers": str(len(metadata.brokers))}
+
+    def _voters(self) -> str | None:
+        """The members where there are several; raises where this one is not among them."""
+        voters, node = self.settings.kafka.voters, self.settings.kafka.node_id
+        if voters is not None and node not in _members(voters):
+            raise ConfigError(
+                f"kafka.node_id = {node} is not among kafka.voters",
+                "number the brokers 1, 2, …, and name each in kafka.voters",
+            )
+        return voters
+
+    def _check_membership(self, meta: Path, voters: str | None) -> None:
+        """A member of another cluster would wait for the others for ever."""
+        if voters is None:
+            return
+        lines = meta.read_text(encoding="utf-8").splitlines()
+        if {f"cluster.id={_cluster_id(voters)}", f"node.id={self.settings.kafka.node_id}"} - set(
+            lines
+        ):
+            raise ServiceError(
+                f"the data of {self.home} belongs to another cluster of brokers",
+                f"remove {self.data}, with all topics in it",
+            )
 
     def _java(self, heap: str) -> list[str]:
         log4j = self.home / "log4j2.yaml"
@@ -125,10 +174,13 @@ class Kafka(Service):
 
     def _properties(self, ports: list[int]) -> str:
         broker, controller = ports
+        voters = self._voters() or f"1@{self.host}:{controller}"
+        replicas = str(min(3, len(_members(voters))))
+        in_sync = str(min(2, len(_members(voters))))
         settings = {
             "process.roles": "broker,controller",
-            "node.id": "1",
-            "controller.quorum.voters": f"1@{self.host}:{controller}",
+            "node.id": str(self.settings.kafka.node_id if self.settings.kafka.voters else 1),
+            "controller.quorum.voters": voters,
             "listeners": f"PLAINTEXT://{self.host}:{broker},CONTROLLER://{self.host}:{controller}",
             "advertised.listeners": f"PLAINTEXT://{self.host}:{broker}",
             "controller.listener.names": "CONTROLLER",
@@ -137,11 +189,11 @@ class Kafka(Service):
             "log.message.timestamp.type": "LogAppendTime",
             # A topic exists because a run made it, never because somebody asked for it.
             "auto.create.topics.enable": "false",
-            "offsets.topic.replication.factor": "1",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
-            "share.coordinator.state.topic.replication.factor": "1",
-            "share.coordinator.state.topic.min.isr": "1",
+            "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.replication.factor": replicas,
+            "transaction.state.log.min.isr": in_sync,
+            "share.coordinator.state.topic.replication.factor": replicas,
+            "share.coordinator.state.topic.min.isr": in_sync,
             "offsets.topic.num.partitions": "1",
             "transaction.state.log.num.partitions": "1",
             "group.initial.rebalance.delay.ms": "0",
@@ -150,6 +202,22 @@ class Kafka(Service):
             "log.retention.ms": "-1",
         }
         return "".join(f"{key}={_escape(value)}\n" for key, value in settings.items())
+
+
+def _members(voters: str) -> dict[int, str]:
+    """Number to `host:port`."""
+    pairs = (each.split("@", 1) for each in voters.split(","))
+    return {int(number): address for number, address in pairs}
+
+
+def _cluster_id(voters: str) -> str:
+    """Members format for themselves, so they must come to the same id."""
+    return _identifier(hashlib.sha256(voters.encode()).digest()[:16])
+
+
+def _identifier(sixteen: bytes) -> str:
+    """Sixteen bytes as Kafka writes them."""
+    return base64.urlsafe_b64encode(sixteen).rstrip(b"=").decode()
 
 
 def _escape(value: str) -> str:

@@ -79,6 +79,10 @@ class MariaDB(Service):
         super().__init__(settings)
         self.password_file = self.home / "password"
 
+    def fetch(self) -> None:
+        """The archive of the server."""
+        jars.class_path(self.settings, GROUP)
+
     def prepare(self) -> None:
         """Make the system tables once; a data directory that was cut short is made again."""
         if not self.settings.listen_address.is_loopback:

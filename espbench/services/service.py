@@ -70,6 +70,9 @@ class Service(ABC):
         self.pid_file = self.home / f"{self.name}.pid"
         self.endpoint_file = self.home / "endpoint.json"
 
+    def fetch(self) -> None:  # noqa: B027 - most come with their wheel
+        """Fetch what the server is made of, where that does not come with a wheel."""
+
     @abstractmethod
     def prepare(self) -> None:
         """Make what the server needs before its first start; does nothing the second time."""
@@ -157,7 +160,7 @@ class Service(ABC):
         )
 
     def _start_once(self) -> None:
-        ports = self._choose_ports()
+        ports = self.choose_ports()
         log_start = self.log.stat().st_size if self.log.exists() else 0
         try:
             child = spawn(
@@ -243,7 +246,8 @@ class Service(ABC):
             return False
         return True
 
-    def _choose_ports(self) -> list[int]:
+    def choose_ports(self) -> list[int]:
+        """Ports for this start, the configured one first; raises where that is taken."""
         fixed = self.fixed_port()
         ports = free_ports(self.port_count, self.host)
         if fixed:

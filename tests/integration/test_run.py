@@ -224,7 +224,7 @@ def test_a_killed_part_ends_the_run_with_a_clear_error(
     place: Place, victim: Callable[[Place], int], words: str
 ) -> None:
     before = len(place.runs())
-    child = place.start("run", "--queries", "q3")
+    child = place.start("run", "--json", "--queries", "q3")
     wait_for(lambda: len(place.runs()) > before, "the run's directory")
     logs = place.root / "results" / place.runs()[-1]["run_id"] / "logs"
     wait_for(
@@ -232,10 +232,13 @@ def test_a_killed_part_ends_the_run_with_a_clear_error(
         "the sender",
     )
     os.kill(victim(place), signal.SIGKILL)
-    _, err = child.communicate(timeout=DEADLINE_S)
+    out, err = child.communicate(timeout=DEADLINE_S)
     assert child.returncode == 3, err
     last = err.strip().splitlines()[-1]
     assert last.startswith("espbench: ")
+    told = json.loads(out)
+    assert told["queries"] == []
+    assert last.endswith(told["error"])
     assert words.lower() in last.lower()
     assert "Traceback" not in err
     assert place.runs()[-1]["state"] == "failed"

@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -13,12 +14,14 @@ import pytest
 from espbench import services as embedded
 from espbench.config import Settings, load_settings
 from espbench.errors import MachineError, ServiceError
+from espbench.kafka.admin import KafkaAdmin
 from espbench.services import jars
 from espbench.services import postgresql as postgresql_service
 from espbench.services.endpoints import bootstrap_servers, database_address
 from espbench.services.java import find_java
+from espbench.services.kafka import Kafka
 from espbench.services.process import ProcessRecord
-from espbench.services.service import HOST, Service
+from espbench.services.service import HOST, Service, free_ports
 
 
 @pytest.fixture
@@ -129,6 +132,52 @@ def test_kafka_answers_and_survives_a_kill(own: Settings) -> None:
     assert second.pid != first.pid
     server.stop()
     assert of_state(own) == []
+
+
+def test_brokers_find_each_other_and_share_the_topics(tmp_path: Path, state_dir: Path) -> None:
+    ports = free_ports(2)
+    voters = ",".join(f"{node}@{HOST}:{port}" for node, port in enumerate(ports, 1))
+    brokers = []
+    for node in (1, 2):
+        root = tmp_path / f"broker-{node}"
+        root.mkdir()
+        (root / "jars").symlink_to((state_dir / "jars").resolve())
+        options = {"state_dir": root, "kafka.node_id": node, "kafka.voters": voters}
+        brokers.append(Kafka(load_settings(None, options)))
+    try:
+        # Neither is ready before the other is there.
+        with ThreadPoolExecutor() as both:
+            assert list(both.map(Kafka.start, brokers)) == [True, True]
+        admin = KafkaAdmin(bootstrap_servers(brokers[1].settings))
+        admin.create(["one", "two"], partitions=2, replication_factor=2)
+        found = admin.describe(["one", "two"])
+        leaders = {name: [each.leader for each in found[name].partitions] for name in found}
+        assert leaders == {"one": [1, 2], "two": [2, 1]}
+    finally:
+        for broker in brokers:
+            broker.stop()
+    assert [process for each in brokers for process in of_state(each.settings)] == []
+
+
+def test_a_spark_master_has_its_worker(tmp_path: Path) -> None:
+    settings = load_settings(None, {"state_dir": tmp_path / "spark"})
+    (master,) = embedded.select(settings, ["spark-master"])
+    servers = [master]
+    try:
+        master.start()
+        address = str(master.status().address)
+        joined = settings.model_copy(
+            update={"spark": settings.spark.model_copy(update={"master": address})}
+        )
+        (worker,) = embedded.select(joined, ["spark-worker"])
+        servers.insert(0, worker)
+        worker.start()
+        assert worker.status().settings["masterurl"] == address
+        assert master.status().settings["workers"] == "1"
+    finally:
+        for server in servers:
+            server.stop()
+    assert of_state(settings) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has to give up rights")

@@ -1,7 +1,7 @@
 """Capture: topics and tables of a query of a run, in a directory that the validator judges."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,8 @@ class CaptureOrder:
     warmup: float
     sender_report: dict[str, Any] | None
     freshness: float = 10.0
+    # Of the brokers, where there are several: `offset_ms` against the first.
+    clocks: Sequence[Any] = ()
 
 
 def capture(
@@ -109,7 +111,7 @@ def _write(
         "tables": tables,
         "sender_report": order.sender_report,
         "freshness": order.freshness,
-        "clocks": [],
+        "clocks": list(order.clocks),
         "versions": {"espbench": __version__},
     }
     clean(draft)

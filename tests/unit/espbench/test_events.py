@@ -97,3 +97,13 @@ def test_a_failed_end_is_told_but_does_not_fail_the_run(tmp_path: Path) -> None:
 
 def test_an_ignored_failure_is_nothing(reader: Reader) -> None:
     assert reader.read(event("runner_on_failed", 2, SEND | {"ignore_errors": True}, rc=1)) is None
+
+
+@pytest.mark.parametrize(("file", "code"), [("inventory", 2), ("prepare", 3)])
+def test_what_the_inventory_lacks_is_wrong_usage(tmp_path: Path, file: str, code: int) -> None:
+    task = {"task": "x", "task_path": f"/x/tasks/remote/{file}.yml:2", "task_uuid": "2"}
+    rounds = [{"failed": False, "msg": "fine"}, {"failed": True, "msg": "no ansible_host"}]
+    told = event("runner_on_failed", 2, task, msg="One or more items failed", results=rounds)
+    failed = Reader(tmp_path).read(told)
+    assert isinstance(failed, Failed)
+    assert (failed.message, failed.code) == ("no ansible_host", code)
