@@ -1,5 +1,9 @@
 """Table files in CSV, all fields as text; an empty field or backslash-N is null."""
 
+import codecs
+import csv
+import gzip
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,7 @@ import pyarrow.csv
 from validator.jsonlines import GZIP_MAGIC
 
 MAX_HEADER_BYTES = 10_000
+BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,8 @@ def read_csv(path: Path) -> CsvRows:
     except pa.ArrowInvalid:
         if (alone := _header_alone(path)) is not None:
             return CsvRows(alone, is_csv=True)
+        if not _is_utf8(path):
+            raise
         # Once more, row by row, which tells the lines.
         torn: list[int] = []
 
@@ -61,8 +68,7 @@ def _header_alone(path: Path) -> pa.Table | None:
 
 
 def _parse(path: Path, invalid: Any) -> pa.Table:
-    with pa.csv.open_csv(path, parse_options=_lenient()) as head:
-        names = head.schema.names
+    names = _header(path)
     table = pa.csv.read_csv(
         path,
         read_options=pa.csv.ReadOptions(use_threads=invalid is None),
@@ -77,8 +83,36 @@ def _parse(path: Path, invalid: Any) -> pa.Table:
     return table.rename_columns([name.strip() for name in names])
 
 
-def _lenient() -> Any:
-    return pa.csv.ParseOptions(invalid_row_handler=lambda _: "skip")
+def _header(path: Path) -> list[str]:
+    """The names of the columns; raises `pa.ArrowInvalid` where there are none."""
+    try:
+        with _opened(path) as file:
+            # A line that ends nowhere is no header.
+            begin = file.read(MAX_HEADER_BYTES).decode("utf-8-sig", errors="replace")
+    except (OSError, EOFError, zlib.error) as error:
+        raise pa.ArrowInvalid(f"cannot be unpacked: {error}") from error
+    names = next(csv.reader([begin.split("\n", 1)[0].rstrip("\r")]), [])
+    if not names:
+        raise pa.ArrowInvalid("Empty CSV file")
+    return names
+
+
+def _is_utf8(path: Path) -> bool:
+    """Whether all of it is: of a row that is not, Arrow cannot tell its line."""
+    decode = codecs.getincrementaldecoder("utf-8")().decode
+    try:
+        with _opened(path) as file:
+            while block := file.read(BLOCK_BYTES):
+                decode(block)
+            decode(b"", final=True)
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+        return False
+    return True
+
+
+def _opened(path: Path) -> Any:
+    """The file's bytes; Arrow unpacks by the name as well."""
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def _without_torn_end(path: Path, found: CsvRows) -> CsvRows:

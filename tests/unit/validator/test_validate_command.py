@@ -22,7 +22,7 @@ Document = Callable[..., tuple[int, dict[str, Any]]]
 
 
 @pytest.fixture
-def espbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Espbench:
+def espbench(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Espbench:
     """Run `espbench validate` in this process: exit code, standard output, standard error."""
 
     def run(*words: str | Path) -> tuple[int, str, str]:
@@ -30,7 +30,7 @@ def espbench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(signal, "signal", lambda *_: None)
         with pytest.raises(SystemExit) as left:
             main()
-        out, err = capsys.readouterr()
+        out, err = capfd.readouterr()
         return int(left.value.code or 0), out, err
 
     return run
