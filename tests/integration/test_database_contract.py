@@ -34,7 +34,7 @@ from schema.marker import LOADING, read_marker, require_loaded
 from schema.registry import open_database
 from schema.reset import reset
 from schema.tables import ALL_TABLES, BUSINESS_TABLES, MARKER
-from schema.testkit import Authority
+from schema.testkit import Authority, tls_before_postgresql
 
 KINDS = ("postgresql", "mariadb")
 START_MS, DURATION_S = 1_767_225_600_000, 40.0
@@ -89,11 +89,10 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def server(
     state_dir: Path, certificates: Path, request: pytest.FixtureRequest
 ) -> Iterator[Database]:
-    """A running embedded server that knows TLS, stopped at the end if it did not run before."""
+    """A running embedded server, stopped at the end if it did not run before."""
     pair = (str(certificates / "server.pem"), str(certificates / "server.key"))
-    tls = {
-        "postgresql": dict(zip(("ssl_cert_file", "ssl_key_file"), pair, strict=True))
-        | {"ssl": "on"},
+    tls: dict[str, dict[str, str]] = {
+        "postgresql": {},
         "mariadb": dict(zip(("ssl-cert", "ssl-key"), pair, strict=True)) | {"skip-ssl": "0"},
     }
     settings = load_settings(
@@ -650,32 +649,44 @@ def test_the_command_loads_once_and_then_resets(
     assert third["start_ms"] == START_MS
 
 
+@pytest.fixture
+def guarded(database: Database, certificates: Path) -> Iterator[DatabaseAddress]:
+    """Where the server speaks TLS: MariaDB by itself; PostgreSQL's wheel was built without it."""
+    if database.kind == "mariadb":
+        yield database.address
+        return
+    pair = (certificates / "server.pem", certificates / "server.key")
+    with tls_before_postgresql(database.address.port, *pair) as port:
+        yield replace(database.address, port=port)
+
+
 AUTHORITY = {"postgresql": "sslrootcert", "mariadb": "ssl-ca"}
-ENCRYPTED = {
-    "postgresql": "SELECT ssl::text FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
-    "mariadb": "SELECT variable_value FROM information_schema.session_status "
-    "WHERE variable_name = 'Ssl_cipher'",
-}
 
 
-def encrypted(database: Database, **options: str) -> bool:
+def encrypted(address: DatabaseAddress, **options: str) -> bool:
     """Whether a session with these options of the URL is encrypted."""
-    address = replace(database.address, options=tuple(options.items()))
-    with open_database(address) as opened, opened.reading() as connection:
-        return connection.scalar(text(ENCRYPTED[opened.kind])) not in {"", "false", None}
+    with (
+        open_database(replace(address, options=tuple(options.items()))) as opened,
+        opened.reading() as connection,
+    ):
+        if opened.kind == "postgresql":
+            driver: Any = connection.connection.driver_connection
+            return bool(driver.pgconn.ssl_in_use)
+        cipher = text("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
+        return bool(connection.execute(cipher).one()[1])
 
 
-def test_tls_is_as_strict_as_the_url_says(database: Database, certificates: Path) -> None:
-    authority = AUTHORITY[database.kind]
+def test_tls_is_as_strict_as_the_url_says(guarded: DatabaseAddress, certificates: Path) -> None:
+    authority = AUTHORITY[guarded.kind]
     right = {authority: str(certificates / "ca.pem")}
     wrong = {authority: str(certificates / "other-ca.pem")}
-    assert not encrypted(database, sslmode="disable")
-    assert encrypted(database, sslmode="require")
-    assert encrypted(database, sslmode="verify-ca", **right)
-    assert encrypted(database, sslmode="verify-full", **right)
+    assert not encrypted(guarded, sslmode="disable")
+    assert encrypted(guarded, sslmode="require")
+    assert encrypted(guarded, sslmode="verify-ca", **right)
+    assert encrypted(guarded, sslmode="verify-full", **right)
     for mode in ("verify-ca", "verify-full"):
         with pytest.raises(ServiceError, match=r"(?i)certificate verify failed") as caught:
-            encrypted(database, sslmode=mode, **wrong)
+            encrypted(guarded, sslmode=mode, **wrong)
         assert authority in caught.value.remedy
 
 
@@ -685,11 +696,15 @@ def url_of(address: DatabaseAddress, *, user: str | None = None, name: str | Non
 
 
 def test_a_remote_server_is_loaded_with_tls_and_a_password_file(
-    state_dir: Path, database: Database, data: DataSet, certificates: Path
+    state_dir: Path,
+    database: Database,
+    guarded: DatabaseAddress,
+    data: DataSet,
+    certificates: Path,
 ) -> None:
     # In MariaDB the schema is the URL's database.
     name = database.address.schema_name if database.kind == "mariadb" else None
-    plain = url_of(database.address, name=name)
+    plain = url_of(guarded, name=name)
     secret = str(state_dir / "services" / database.kind / "password")
     directory = str(data.production_times.path.parent)
 
@@ -708,7 +723,7 @@ def test_a_remote_server_is_loaded_with_tls_and_a_password_file(
         ),
         "ESPBENCH_DATABASE__PASSWORD": loaded(plain, ESPBENCH_DATABASE__PASSWORD=OTHER),
         "is it running": loaded(
-            plain.replace(f":{database.address.port}", ":1"), ESPBENCH_DATABASE__PASSWORD=OTHER
+            plain.replace(f":{guarded.port}", ":1"), ESPBENCH_DATABASE__PASSWORD=OTHER
         ),
     }
     if database.kind == "postgresql":
