@@ -32,6 +32,8 @@ QUERY_STEPS = (
 )
 # The steps around the queries.
 RUN_STEPS = ("hosts", "services", "data", "load", "report")
+# What a query may take to be ready, its rehearsal not counted.
+READY_S = 180
 KEEPABLE = ("topics", "services", "hosts")
 
 
@@ -109,6 +111,7 @@ def write_plan(
         "services": wanted_services(settings),
         "data_dir": str(data_directory(settings)),
         "jars_dir": str(StateDir.of(settings).jars),
+        "ready_timeout_s": READY_S + settings.spark.rehearsal,
         "send_timeout_s": settings.load.duration + 120,
         "topics_dir": str(StateDir.of(settings).topics),
         "keep": list(keep),
