@@ -21,6 +21,7 @@ from espbench.kafka.made import create_topics, delete_topics
 from espbench.kafka.security import login
 from espbench.logs import LOGGER
 from queries.bounded import bounded
+from queries.definition import UPDATES
 from queries.engine import Engine
 from queries.job import Job
 from queries.session import STOP_TIMEOUT_S, Session, first_line, spark_failures
@@ -90,11 +91,16 @@ def _sources(job: Job) -> dict[str, str]:
 
 
 def _stages(job: Job) -> list[tuple[str, dict[str, Any]]]:
-    """Real-time mode rarely plans; what it plans with is rehearsed in micro-batches first."""
+    """Real-time mode rarely plans; what it plans with is rehearsed in micro-batches first.
+
+    Its shuffle is left out: stopped in the midst of it, it was seen to keep the next query's
+    aggregation waiting for a minute and more.
+    """
     last = (str(job.plan.engine), dict(job.plan.trigger()))
-    if job.plan.engine is Engine.REAL_TIME:
-        return [(str(Engine.MICRO_BATCH), dict(MICRO_BATCHES)), last]
-    return [last]
+    if job.plan.engine is not Engine.REAL_TIME:
+        return [last]
+    first = (str(Engine.MICRO_BATCH), dict(MICRO_BATCHES))
+    return [first] if job.way.emits == UPDATES else [first, last]
 
 
 def _perform(
@@ -112,10 +118,22 @@ def _perform(
             break
     exception = query.exception()
     bounded(query.stop, STOP_TIMEOUT_S)
+    _wait_for_tasks(session)
     if failures:
         raise failures[0]
     if exception is not None:
         LOGGER.warning("the rehearsal was cut short: %s", first_line(exception))
+
+
+def _wait_for_tasks(session: Session) -> None:
+    """Return once nothing runs any more: the query that follows needs every core."""
+    tracker = session.spark.sparkContext.statusTracker()
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while tracker.getActiveStageIds() and session.death() is None:
+        if time.monotonic() > deadline:
+            LOGGER.warning("tasks of the rehearsal still run after %.0f s", STOP_TIMEOUT_S)
+            return
+        time.sleep(POLL_S)
 
 
 @contextmanager

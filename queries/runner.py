@@ -155,10 +155,11 @@ def _is_consuming(session: Session, query: "StreamingQuery", job: Job, log: Prog
     if log.totals.batches or job.plan.engine is Engine.AVAILABLE_NOW:
         return True
     if job.plan.engine is Engine.REAL_TIME:
-        # Its first batch lasts until the first checkpoint; what counts is that its tasks run.
+        # Its first batch lasts until the first checkpoint; what counts is that all its tasks run.
         tracker = session.spark.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-        return any(stage is not None and stage.numActiveTasks > 0 for stage in stages)
+        running = sum(stage.numActiveTasks for stage in stages if stage is not None)
+        return running >= job.definition.tasks(sum(job.partitions.values()))
     return bool(query.status["message"] == WAITING)
 
 
