@@ -180,7 +180,7 @@ class SparkSettings(_Group):
     # Seconds until a change of a looked-up table must be seen.
     freshness: Annotated[float, Field(ge=0)] = 10.0
     # Seconds for which a query runs on made-up records before it is ready; 0: not at all.
-    rehearsal: Annotated[float, Field(ge=0, le=3_600)] = 10.0
+    rehearsal: Annotated[float, Field(ge=0, le=3_600)] = 6.0
     # What an embedded worker gives away; by default all cores, and the memory less 1 GiB.
     worker_cores: Annotated[int, Field(ge=1)] | None = None
     worker_memory: Memory | None = None

@@ -16,6 +16,8 @@ _HOMELESS = (
     "executors keep this query's state in real-time mode, but reach no directory of this machine",
     "name one that all share by --checkpoint or spark.checkpoint_dir, or use micro-batch",
 )
+# Answers pause for a checkpoint: longer intervals pause less often, and tell of themselves later.
+REAL_TIME_MS = 10_000
 # From the end of one interval until the next has read its tables.
 REREAD_MS = 2_000
 
@@ -91,8 +93,17 @@ def choose(
             )
         if reason := obstacle(engine):
             raise UsageError(*reason)
-    shortest = SHORTEST_REAL_TIME_MS if engine is Engine.REAL_TIME else 0
-    return Plan(engine, _master(engine, master, tasks), trigger_ms or shortest)
+    if trigger_ms is None:
+        trigger_ms = _interval_ms(freshness_s) if engine is Engine.REAL_TIME else 0
+    return Plan(engine, _master(engine, master, tasks), trigger_ms)
+
+
+def _interval_ms(freshness_s: float | None) -> int:
+    """Between the checkpoints of real-time mode, where nobody says; tables stay fresh enough."""
+    if freshness_s is None:
+        return REAL_TIME_MS
+    enough_ms = int(freshness_s * 1_000) - REREAD_MS
+    return max(SHORTEST_REAL_TIME_MS, min(REAL_TIME_MS, enough_ms))
 
 
 def local_cores(master: str) -> int | None:

@@ -67,7 +67,7 @@ def query(
         typer.Option(
             min=0,
             help="Seconds of warming up on made-up records and topics of its own, before it is "
-            "ready (10; 0: none).",
+            "ready (6; 0: none).",
         ),
     ] = None,
     db: options.Db = None,

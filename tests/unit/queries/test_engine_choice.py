@@ -57,7 +57,7 @@ def test_what_spark_cannot_run_is_refused(options: dict[str, object], cause: str
 
 def test_triggers_and_output_modes() -> None:
     assert chosen("micro-batch").trigger() == {"processingTime": "0 milliseconds"}
-    assert chosen("real-time").trigger() == {"realTime": "5000 milliseconds"}
+    assert chosen("real-time").trigger() == {"realTime": "10000 milliseconds"}
     assert chosen("available-now").trigger() == {"availableNow": True}
     assert chosen("micro-batch").output_mode == "append"
     assert chosen("real-time").output_mode == "update"
@@ -74,3 +74,20 @@ def test_cores_of_a_master(master: str, cores: int | None) -> None:
 def test_what_is_local() -> None:
     assert is_local("local[*]")
     assert not is_local("local-cluster[2,1,1024]")
+
+
+@pytest.mark.parametrize(
+    ("freshness_s", "interval_ms"), [(None, 10_000), (60.0, 10_000), (10.0, 8_000), (7.0, 5_000)]
+)
+def test_real_time_checkpoints_as_rarely_as_freshness_allows(
+    freshness_s: float | None, interval_ms: int
+) -> None:
+    plan = choose(
+        "real-time",
+        Engine.fastest_first(),
+        query="q",
+        master="local[2]",
+        tasks=1,
+        freshness_s=freshness_s,
+    )
+    assert plan.trigger_ms == interval_ms
