@@ -180,7 +180,8 @@ class SparkSettings(_Group):
     # Seconds until a change of a looked-up table must be seen.
     freshness: Annotated[float, Field(ge=0)] = 10.0
     # Seconds for which a query runs on made-up records before it is ready; 0: not at all.
-    rehearsal: Annotated[float, Field(ge=0, le=3_600)] = 6.0
+    # By default as many as the length of the load is worth.
+    rehearsal: Annotated[float, Field(ge=0, le=3_600)] | None = None
     # What an embedded worker gives away; by default all cores, and the memory less 1 GiB.
     worker_cores: Annotated[int, Field(ge=1)] | None = None
     worker_memory: Memory | None = None
@@ -217,6 +218,13 @@ class Settings(BaseSettings):
     load: LoadSettings = LoadSettings()
     spark: SparkSettings = SparkSettings()
     slo: SloSettings = SloSettings()
+
+    @property
+    def rehearsal_s(self) -> float:
+        """How long a query rehearses: by default 10 s before loads of a minute or more."""
+        if self.spark.rehearsal is not None:
+            return self.spark.rehearsal
+        return 10.0 if self.load.duration >= 60 else 0.0
 
     def public(self) -> dict[str, Any]:
         """The configuration as plain data, without secrets."""

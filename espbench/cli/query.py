@@ -67,7 +67,7 @@ def query(
         typer.Option(
             min=0,
             help="Seconds of warming up on made-up records and topics of its own, before it is "
-            "ready (6; 0: none).",
+            "ready (0: none; by default 10 where load.duration is 60 or more, else 0).",
         ),
     ] = None,
     db: options.Db = None,
@@ -241,10 +241,10 @@ def _rehearsal(
     from queries.engine import Engine
     from queries.rehearsal import Rehearsal
 
-    if mode is Engine.AVAILABLE_NOW or not settings.spark.rehearsal:
+    if mode is Engine.AVAILABLE_NOW or not settings.rehearsal_s:
         return None
     return Rehearsal(
-        seconds=settings.spark.rehearsal,
+        seconds=settings.rehearsal_s,
         admin=admin,
         registry=TopicRegistry(StateDir.of(settings).topics),
         run=names.rehearsal_of(run),

@@ -14,7 +14,7 @@ COPIES = 3
 
 def estimate(settings: Settings, queries: tuple[Query, ...]) -> tuple[float, float]:
     """Seconds and bytes of disk for these queries, without the first set-up of the data."""
-    each = settings.spark.rehearsal + settings.load.duration + OVERHEAD_S
+    each = settings.rehearsal_s + settings.load.duration + OVERHEAD_S
     seconds = each * len(queries)
     streams = sum(len(query.streams) for query in queries)
     size = streams * settings.load.rate * settings.load.duration * ROW_BYTES * COPIES

@@ -111,7 +111,7 @@ def write_plan(
         "services": wanted_services(settings),
         "data_dir": str(data_directory(settings)),
         "jars_dir": str(StateDir.of(settings).jars),
-        "ready_timeout_s": READY_S + settings.spark.rehearsal,
+        "ready_timeout_s": READY_S + settings.rehearsal_s,
         "send_timeout_s": settings.load.duration + 120,
         "topics_dir": str(StateDir.of(settings).topics),
         "keep": list(keep),

@@ -145,6 +145,6 @@ def test_the_estimate_is_the_sum_of_the_cells() -> None:
         (settings, find_query("q4"), 10_000.0),
     ]
     seconds, size = estimate_all(cells)
-    assert seconds == 2 * (settings.load.duration + settings.spark.rehearsal + OVERHEAD_S)
+    assert seconds == 2 * (settings.load.duration + settings.rehearsal_s + OVERHEAD_S)
     # Query 4 reads two streams, at ten times the rate.
     assert size == 21 * estimate_all(cells[:1])[1]
