@@ -6,7 +6,7 @@ from espbench.config import Settings
 from espbench.names import Query
 
 # Measured on two cores: services, Spark's start, drain, capture and validation around the sending.
-OVERHEAD_S = 30.0
+OVERHEAD_S = 40.0
 ROW_BYTES = 220
 # A record is stored by the broker as input and as output, and again in the capture.
 COPIES = 3
