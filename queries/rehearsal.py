@@ -93,8 +93,8 @@ def _sources(job: Job) -> dict[str, str]:
 def _stages(job: Job) -> list[tuple[str, dict[str, Any]]]:
     """Real-time mode rarely plans; what it plans with is rehearsed in micro-batches first.
 
-    Its shuffle is left out: stopped in the midst of it, it was seen to keep the next query's
-    aggregation waiting for a minute and more.
+    Its shuffle is left out: after it had been stopped in its midst, the query's own aggregation
+    was seen to wait for a minute and more.
     """
     last = (str(job.plan.engine), dict(job.plan.trigger()))
     if job.plan.engine is not Engine.REAL_TIME:
