@@ -175,7 +175,7 @@ def test_every_line_starts_and_then_ends(order_files: dict[str, list[list[str]]]
 
 
 @given(SEEDS)
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15, derandomize=True)
 def test_distributions_of_orders_are_uniform_for_any_seed(seed: int) -> None:
     parameters = Parameters(scale=1, seed=seed)
     drawn = orders.draw_orders(parameters, District(1, 1))
@@ -196,7 +196,7 @@ def test_distributions_of_orders_are_uniform_for_any_seed(seed: int) -> None:
     st.integers(1, 10),
     st.integers(10, 300),
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_composite_ids_keep_the_districts_apart(
     seed: int, scale: int, per_warehouse: int, rows: int
 ) -> None:

@@ -64,7 +64,7 @@ def test_windows_have_about_as_many_outliers_as_the_real_ones(stream: signals.Si
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(1, 2), st.integers(0, 5_000))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_queries_3_and_4_have_work_in_any_10_000_rows(seed: int, stream: int, first: int) -> None:
     drawn = signals.draw(seed, stream, 0, first + 10_000)
     assert (drawn.mf01[first:] > LIMIT_3).any()
@@ -74,7 +74,7 @@ def test_queries_3_and_4_have_work_in_any_10_000_rows(seed: int, stream: int, fi
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(0, 9), st.integers(1, 6_000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_piece_of_a_stream_is_the_same_drawn_alone(seed: int, cell: int, rows: int) -> None:
     whole = signals.draw(seed, 1, 0, cell * signals.CELL + rows)
     piece = signals.draw(seed, 1, cell, rows)

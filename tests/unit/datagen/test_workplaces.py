@@ -13,7 +13,7 @@ SEEDS = st.integers(0, 2**63 - 1)
 
 
 @given(SEEDS, SCALES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_machines_go_down_and_up_during_the_run(seed: int, scale: int) -> None:
     drawn = workplaces.draw(Parameters(seed=seed, scale=scale))
     for machine in (1, 2):
@@ -29,7 +29,7 @@ def test_machines_go_down_and_up_during_the_run(seed: int, scale: int) -> None:
 
 
 @given(SEEDS, SCALES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_of_the_others_40_percent_are_down_throughout(seed: int, scale: int) -> None:
     drawn = workplaces.draw(Parameters(seed=seed, scale=scale))
     assert set(drawn.workplaces.tolist()) == set(range(10 * scale + 1))

@@ -19,7 +19,7 @@ def test_the_published_vector() -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     points=npst.arrays(
         np.int64,

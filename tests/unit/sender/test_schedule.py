@@ -46,7 +46,7 @@ def test_record_i_is_due_at_the_smallest_nanosecond_that_reaches_i(
     rate=st.floats(0.05, 50_000, allow_nan=False),
     duration_s=st.floats(0.001, 2.0),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_closed_form_and_search_agree(rate: float, duration_s: float) -> None:
     schedule, searched = Schedule(Constant(rate), duration_s), Schedule(Searched(rate), duration_s)
     assert schedule.total == searched.total
@@ -55,7 +55,7 @@ def test_closed_form_and_search_agree(rate: float, duration_s: float) -> None:
 
 
 @given(rate=st.integers(1, 10**6), duration_ms=st.integers(1, 10**7))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_run_sends_the_floor_of_n_of_d(rate: int, duration_ms: int) -> None:
     exact = Fraction(rate) * Fraction(duration_ms, 1_000)
     assert Schedule(Constant(rate), duration_ms / 1_000).total == exact.__floor__()
@@ -64,7 +64,7 @@ def test_a_run_sends_the_floor_of_n_of_d(rate: int, duration_ms: int) -> None:
 @given(hundredths=st.integers(1, 500_000), duration_s=st.integers(1, 4_000))
 @example(hundredths=29, duration_s=100)  # 0.29 · 100 is 28.999999999999996 in floating point
 @example(hundredths=113, duration_s=100)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_rate_with_decimals_loses_no_record_to_rounding(hundredths: int, duration_s: int) -> None:
     schedule = Schedule(Constant(hundredths / 100), duration_s)
     total = hundredths * duration_s // 100

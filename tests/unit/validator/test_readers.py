@@ -246,7 +246,8 @@ def test_parquet_of_others(tmp_path: Path) -> None:
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=200,
 )
 @given(st.data())
 def test_no_bytes_can_raise(tmp_path: Path, data: st.DataObject) -> None:
