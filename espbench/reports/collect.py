@@ -26,6 +26,11 @@ QUESTIONS = {
     "check-machine-power": "Low power of a machine that has no planned downtime in the database.",
     "persist-processing-times": "Start and end of production steps, written to the database.",
 }
+ENGINES = {
+    "real-time": "Ran on Spark in real-time mode: every record is answered at once.",
+    "micro-batch": "Ran on Spark in micro-batches: records are gathered, then answered together.",
+    "available-now": "Ran on Spark over what was there already.",
+}
 
 
 def collect(run: RunDir) -> dict[str, Any]:
@@ -60,6 +65,8 @@ def collect(run: RunDir) -> dict[str, Any]:
         "published": {
             "source": published.SOURCE,
             "conditions": published.CONDITIONS,
+            "differences": published.DIFFERENCES,
+            "ours": published.ours(document),
             "rows": rows,
             "charts": _beside(rows, verdicts, document),
         },
@@ -91,7 +98,7 @@ def _query(
         "question": QUESTIONS.get(name, ""),
         "checks": [each.document() for each in (checks(verdict) if verdict else not_judged(why))],
         "verdict": verdict,
-        "engine": at(files.document(f"logs/{name}-query.json"), "engine"),
+        "engine": ENGINES.get(str(at(files.document(f"logs/{name}-query.json"), "engine")), ""),
         "charts": drawn,
         "absent": absent,
     }

@@ -3,7 +3,7 @@
 from typing import Any
 
 from espbench.config import Settings
-from espbench.reports.reading import Files, at, number
+from espbench.reports.reading import Files, at, gibibytes, number
 from espbench.reports.sentences import show
 
 Rows = list[dict[str, str]]
@@ -72,11 +72,10 @@ def samples(verdicts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _machine(run: dict[str, Any]) -> Rows:
     machine = at(run, "machine") or {}
-    memory = number(machine.get("memory_bytes"))
     return [
         _row("processor", machine.get("processor")),
         _row("cores", machine.get("cores")),
-        _row("memory", None if memory is None else f"{memory / 2**30:.1f} GiB"),
+        _row("memory", gibibytes(machine.get("memory_bytes"))),
         _row("system", machine.get("system")),
     ]
 
@@ -130,11 +129,14 @@ def _services(run: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _senders(files: Files, queries: list[str]) -> list[tuple[str, Rows]]:
-    found = [files.document(f"logs/{query}-sender.json") for query in queries]
-    settings = [at(each, "settings") for each in found if isinstance(at(each, "settings"), dict)]
+    found = {query: files.document(f"logs/{query}-sender.json") for query in queries}
+    settings = {
+        query: at(each, "settings")
+        for query, each in found.items()
+        if isinstance(at(each, "settings"), dict)
+    }
     # The profile is per stream, and so differs between queries that read different ones.
-    hidden = {"profiles"}
-    return _common("Sender", settings, queries, hidden)
+    return _common("Sender", settings, {"profiles"})
 
 
 def _sparks(files: Files, queries: list[str]) -> list[tuple[str, Rows]]:
@@ -144,32 +146,37 @@ def _sparks(files: Files, queries: list[str]) -> list[tuple[str, Rows]]:
         for query, report in reports.items()
         if report
     ]
-    settings = [at(each, "settings") for each in reports.values() if at(each, "settings")]
-    options = [
-        {**(at(each, "source_options") or {}), **(at(each, "sink_options") or {})}
-        for each in reports.values()
+    settings = {
+        query: at(each, "settings") for query, each in reports.items() if at(each, "settings")
+    }
+    options = {
+        query: {**(at(each, "source_options") or {}), **(at(each, "sink_options") or {})}
+        for query, each in reports.items()
         if each
-    ]
+    }
     hidden = {"spark.app.name", "spark.driver.extraClassPath", "spark.executor.extraClassPath"}
     return [
         ("Engine of each query", engines),
-        *_common("Spark", settings, queries, hidden),
-        *_common("Spark's Kafka source and sink", options, queries, {"topic"}),
+        *_common("Spark", settings, hidden),
+        *_common("Spark's Kafka source and sink", options, {"topic"}),
     ]
 
 
 def _common(
-    name: str, settings: list[dict[str, Any]], queries: list[str], hidden: set[str]
+    name: str, settings: dict[str, dict[str, Any]], hidden: set[str]
 ) -> list[tuple[str, Rows]]:
-    """Settings that all queries share, and those that differ, with how many ways."""
+    """Settings by query: those that all share, and those that differ, with the queries of each."""
     rows = []
-    for key in dict.fromkeys(key for each in settings for key in each):
-        values = list(dict.fromkeys(_text(each.get(key)) for each in settings))
+    for key in dict.fromkeys(key for each in settings.values() for key in each):
+        values: dict[str, list[str]] = {}
+        for query, each in settings.items():
+            values.setdefault(_text(each.get(key)), []).append(query)
         paths = any("/" in value for value in values)
         if key in hidden or (paths and len(values) > 1):
             continue
-        rows.append(_row(key, values[0] if len(values) == 1 else " | ".join(values)))
-    return [(name, rows)] if rows and queries else []
+        told = [f"{value} ({', '.join(queries)})" for value, queries in values.items()]
+        rows.append(_row(key, next(iter(values)) if len(values) == 1 else "; ".join(told)))
+    return [(name, rows)] if rows else []
 
 
 def _plain(mapping: Any) -> Rows:

@@ -16,7 +16,7 @@ from jinja2 import BaseLoader, Environment, TemplateNotFound
 from markupsafe import Markup
 
 from espbench import __version__
-from espbench.reports.reading import number
+from espbench.reports.reading import gibibytes
 from espbench.reports.sentences import NOTHING, show
 
 NAMES = {
@@ -33,6 +33,19 @@ FIGURES = (
     ("commit_latency_ms_after_warmup", "until the commit, after warm-up"),
     ("commit_latency_ms", "until the commit, all answers"),
     ("update_latency_ms", "of the last update, from its last input"),
+)
+WORDS = (
+    ("answer", "a record that the query must give for its input, or a row that it must write"),
+    ("lag", "answers owed and not yet given, at a moment"),
+    (
+        "keeps up",
+        "lag and latency do not grow, and the rest is answered soon after the sender's end",
+    ),
+    ("objective", "the limit that a percentile of the latency after warm-up must stay below"),
+    ("warm-up", "the first seconds, shaded in the charts and counted apart"),
+    ("due time", "when the schedule wanted a record sent, whatever really happened"),
+    ("lateness", "from a record's due time to the broker's stamp: the sender's and broker's share"),
+    ("incorrect, unknown", "answers are missing or wrong; evidence is missing to tell"),
 )
 _SHORTENED = 160
 
@@ -76,6 +89,7 @@ def render(
         version=__version__,
         names=NAMES,
         figures=FIGURES,
+        words=WORDS,
         **values,
     )
 
@@ -99,7 +113,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "show": show,
         "moment": _moment,
-        "gibibytes": _gibibytes,
+        "gibibytes": gibibytes,
         "shortened": _shortened,
     }
     return environment
@@ -130,11 +144,6 @@ def _moment(value: Any) -> str:
     except ValueError:
         return NOTHING if value is None else str(value)
     return f"{when:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _gibibytes(value: Any) -> str:
-    found = number(value)
-    return "unknown memory" if found is None else f"{found / 2**30:.1f} GiB"
 
 
 def _shortened(value: Any) -> str:

@@ -5,12 +5,19 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-SOURCE = "Hesse et al., ESPBench, 2021"
-# What is known of how they came about; nothing is added to it.
+from espbench.reports.reading import at, gibibytes
+
+SOURCE = "Hesse et al., ESPBench: The Enterprise Stream Processing Benchmark, ICPE 2021"
+# What is known of how they came about, from its authors' repository
+# (docs/ESPBenchSetupAndExecutionDetailed.md and tools/configuration); nothing is added to it.
 CONDITIONS = (
-    "Five-minute runs of January 2020, three of each, of queries written with Apache Beam; the "
-    "published files do not name the hardware. Hardware, length, Beam's layer and the data differ "
-    "from ours: read orders of magnitude, not ratios."
+    "Five-minute runs of January 2020, three of each, of queries written with Apache Beam, on "
+    "eight virtual machines with Ubuntu 18.04: three for the stream processor, three for Kafka "
+    "2.3.0, one for PostgreSQL 9.6, one to start it all; a parallelism of 1, executors of 50 GB "
+    "for Spark, heaps of 4 GB for Flink. Processors and networks are shown there in pictures only."
+)
+DIFFERENCES = (
+    "Machines, length, Beam's layer and the data differ: read orders of magnitude, not ratios."
 )
 
 
@@ -44,6 +51,26 @@ def published() -> list[Published]:
         )
         for row in csv.DictReader(text.splitlines())
     ]
+
+
+def ours(run: dict[str, Any]) -> str:
+    """The machines of our run, for the same place."""
+    machine, config = at(run, "machine"), at(run, "config")
+    text = f"on {at(machine, 'cores')} cores of {at(machine, 'processor')} with "
+    text += gibibytes(at(machine, "memory_bytes"))
+    url, master = at(config, "database", "url"), str(at(config, "spark", "master") or "")
+    elsewhere = [
+        name
+        for name, is_elsewhere in (
+            ("Kafka", at(config, "kafka", "bootstrap_servers") is not None),
+            ("database", "://" in str(url or "")),
+            ("Spark", not master.startswith("local")),
+        )
+        if is_elsewhere
+    ]
+    if elsewhere:
+        return f"{text}; {' and '.join(elsewhere)} by address, perhaps on other machines"
+    return f"{text}, which sender, Kafka, database and Spark shared"
 
 
 def beside(queries: list[str], rate: float | None) -> list[dict[str, Any]]:

@@ -77,6 +77,12 @@ def at(document: Any, *path: str | int) -> Any:
     return document
 
 
+def gibibytes(value: Any) -> str:
+    """Memory as people know it."""
+    found = number(value)
+    return "unknown memory" if found is None else f"{found / 2**30:.1f} GiB"
+
+
 def number(value: Any) -> float | None:
     """A finite number, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float):

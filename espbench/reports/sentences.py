@@ -8,6 +8,8 @@ from espbench.reports.reading import at, number
 Status = Literal["passed", "failed", "unknown"]
 CHECKS = ("correctness", "load", "sustainability", "objective")
 NOTHING = "\u2013"  # a dash, where there is no figure
+MINUS = "\u2212"
+WHOLE_FROM = 99.95
 _FAULTS = ("missing", "extra", "wrong", "duplicate")
 
 
@@ -25,10 +27,17 @@ class Check:
         return asdict(self)
 
 
-def show(value: Any, digits: int = 1) -> str:
-    """A number with thousands apart; a dash where there is none."""
+def show(value: Any, digits: int | None = None) -> str:
+    """A number with thousands apart; a dash where there is none.
+
+    Without `digits` one is shown, from a hundred on none: more is noise in a latency.
+    """
     found = number(value)
-    return NOTHING if found is None else f"{found:,.{digits}f}"
+    if found is None:
+        return NOTHING
+    if digits is None:
+        digits = 0 if abs(found) >= WHOLE_FROM else 1
+    return f"{found + 0.0:,.{digits}f}".replace("-", MINUS)
 
 
 def checks(verdict: dict[str, Any]) -> list[Check]:
@@ -59,7 +68,8 @@ def _load(verdict: dict[str, Any]) -> Check:
     load = at(verdict, "load") or {}
     asked, achieved = show(load.get("asked_rate"), 0), show(load.get("achieved_rate"), 1)
     late = show(at(load, "lateness_ms", "p99"))
-    text = f"{achieved} of {asked} records/s per stream; 99 % were stamped within {late} ms of due"
+    text = f"{achieved} of {asked} records/s per stream were sent; 99 % of them reached the broker"
+    text += f" within {late} ms of their due time"
     text += _because(load.get("reasons"))
     valid = load.get("valid")
     if valid is None:
@@ -73,8 +83,8 @@ def _sustained(verdict: dict[str, Any]) -> Check:
     found = at(verdict, "sustainability") or {}
     word = str(found.get("verdict") or "unknown")
     slope, drain = show(found.get("lag_slope_per_s"), 2), show(found.get("drain_s"), 1)
-    text = f"the lag changed by {slope} answers/s and was worked off {drain} s after the end"
-    text += _because(found.get("reasons"))
+    text = f"the lag changed by {slope} answers a second; the last answer came {drain} s after the"
+    text += f" sender's end{_because(found.get('reasons'))}"
     status: Status = {"sustained": "passed", "not sustained": "failed"}.get(word, "unknown")  # type: ignore[assignment]
     return Check("sustainability", status, word, f"{text[0].upper()}{text[1:]}.")
 
