@@ -17,7 +17,19 @@ MEGABYTE = 1_000_000
 # Below this many answers an interval, lines would only repeat the dots.
 ENOUGH_FOR_LINES = 10
 # More lines than this in one chart cannot be told apart.
-MOST_COMPONENTS = 6
+MOST_COMPONENTS = 9
+# A component looks the same in all charts; the whole machine is not one among others.
+TONES = {
+    "host": 5,
+    "spark": 1,
+    "kafka": 2,
+    "postgresql": 3,
+    "mariadb": 3,
+    "sender": 4,
+    "spark-python": 6,
+    "query": 7,
+    "monitor": 8,
+}
 
 
 def chart(name: str, title: str, text: str, **more: Any) -> Chart:
@@ -40,28 +52,21 @@ def latency_chart(found: Latencies, limit_ms: float | None) -> Chart:
     )
     lines = []
     per_second = bands(found.time_s, found.latency_ms)
+    (width_s,) = per_second["width_s"] or [1.0]
     if len(found) >= ENOUGH_FOR_LINES * len(per_second["time_s"]):
         lines = [
-            _curve(name, per_second["time_s"], per_second[key], tone)
+            {"name": name, "draw": "line", "tone": tone, "step_s": width_s}
+            | {"x": per_second["time_s"], "y": per_second[key]}
             for key, name, tone in (("p50", "median", 3), ("p90", "p90", 2), ("max", "maximum", 5))
         ]
         text = (
             f"All {len(found):,} answers are in the cloud, each at the time its input arrived; "
             "darker means more of them. The lines are median, 90th percentile and maximum of each "
-            f"{_interval(per_second['time_s'])}. Logarithmic."
+            f"{'second' if width_s == 1 else f'{width_s:,.0f} seconds'}. Logarithmic."
         )
     series = [{"name": "answers", "draw": "cloud", **cloud(found.time_s, found.latency_ms)}, *lines]
     more: dict[str, Any] = {"unit": "ms", "scale": "log", "marks": marks, "wide": True}
     return chart("latency", "Latency over time", text, series=series, **more)
-
-
-def _curve(name: str, x: list[Any], y: list[Any], tone: int) -> dict[str, Any]:
-    return {"name": name, "draw": "line", "x": x, "y": y, "tone": tone}
-
-
-def _interval(time_s: list[Any]) -> str:
-    width = time_s[1] - time_s[0] if len(time_s) > 1 else 1
-    return "second" if width == 1 else f"{width:,.0f} seconds"
 
 
 def distribution_chart(found: Latencies) -> Chart:
@@ -96,28 +101,44 @@ def lag_chart(found: LagSeries) -> Chart:
         "the system does not keep up."
     )
     series = [line("lag", found.time_s, found.lag, tone=1, fill=True)]
-    return chart("lag", "Lag", text, unit="answers", series=series)
+    return chart("lag", "Lag", text, unit="answers", whole=True, series=series)
 
 
-def rates_chart(sender: dict[str, Any] | None, found: LagSeries | None) -> Chart | None:
-    """What was asked, what was sent and what was answered, per second."""
+def answers_chart(found: LagSeries) -> Chart:
+    """Answers that fell due and that came, per second."""
+    steps = np.diff(found.time_s)
+    apart, time_s = steps > 0, found.time_s[1:]
+    series = [
+        line(name, time_s[apart], np.diff(counts)[apart] / steps[apart], tone=tone, dashed=dashed)
+        for name, counts, tone, dashed in (
+            ("owed", found.owed, 5, True),
+            ("given", found.given, 1, False),
+        )
+    ]
+    text = (
+        "Answers per second that the input called for, and that came. Where the second line falls "
+        "behind the first, lag builds up; where it rises above it, lag is worked off."
+    )
+    return chart("answers", "Answers", text, unit="per s", series=series)
+
+
+def rates_chart(sender: dict[str, Any] | None) -> Chart | None:
+    """What was asked and what was sent, per second."""
     series: list[dict[str, Any]] = []
     for stream in (sender or {}).get("streams", []):
         asked = np.array(stream.get("asked_per_second", []), dtype=np.float64)
         sent = np.array(stream.get("per_second", []), dtype=np.float64)
+        if len(sent) > len(asked):
+            sent = sent[:-1]  # a second of which only the beginning was used
         name = f"stream {stream.get('stream')}"
         tone = 1 + len(series) // 2
         series.append(line(f"{name} asked", _seconds(asked), asked, tone=tone, dashed=True))
         series.append(line(f"{name} sent", _seconds(sent), sent, tone=tone))
-    if found is not None and len(found.given) > 1:
-        steps = np.diff(found.time_s)
-        answered = np.diff(found.given)[steps > 0] / steps[steps > 0]
-        series.append(line("answered", found.time_s[1:][steps > 0], answered, tone=3))
     if not series:
         return None
     text = (
-        "Records per second that the schedule asked for and that were sent, and answers per second "
-        "that came back; a query that filters or aggregates gives fewer answers than it reads."
+        "Records per second that the schedule asked for and that the sender handed to the broker. "
+        "Where the lines part, the load was not the one that was asked for."
     )
     return chart("rates", "Rates", text, unit="per s", series=series)
 
@@ -127,8 +148,8 @@ def _seconds(values: Floats) -> Floats:
     return np.arange(len(values), dtype=np.float64) + np.float64(0.5)
 
 
-def lateness_chart(found: Lateness) -> Chart:
-    """How late the source records were stamped."""
+def lateness_chart(found: Lateness, limit_ms: float | None = None) -> Chart:
+    """How late the source records were stamped; `limit_ms` is the load's own limit."""
     series = []
     for at, (name, (time_s, late_ms)) in enumerate(sorted(found.streams.items())):
         per_second = bands(time_s, late_ms)
@@ -138,12 +159,16 @@ def lateness_chart(found: Lateness) -> Chart:
         series.append(one | {"name": f"{prefix}median", "y": per_second["p50"], "tone": 1 + at})
         worst = {"name": f"{prefix}maximum", "y": per_second["max"], "tone": 1 + at}
         series.append(one | worst | {"dashed": True})
-    whose = "Every source record" if found.every else "Only records that have an answer"
+    whose = "All source records" if found.every else "Only the source records that have an answer"
     text = (
-        f"How long after its due time a record was stamped by the broker: what sender and broker "
-        f"added, and no part of the latency. {whose}."
+        "How long after its due time a record was stamped by the broker: what sender and broker "
+        f"added, and no part of the latency. {whose} are counted."
     )
-    return chart("lateness", "Sender's lateness", text, unit="ms", scale="log", series=series)
+    marks = []
+    if limit_ms is not None:
+        marks = [{"value": limit_ms, "label": f"limit for 99 %: {show(limit_ms, 0)} ms"}]
+    more: dict[str, Any] = {"unit": "ms", "scale": "log", "series": series, "marks": marks}
+    return chart("lateness", "Sender's lateness", text, **more)
 
 
 def batches_chart(found: Batches, engine: str | None, trigger_ms: float | None) -> Chart:
@@ -173,20 +198,30 @@ def usage_charts(found: list[Usage], cores: float | None) -> list[Chart]:
     shown = found[:MOST_COMPONENTS]
     left = f" The busiest {MOST_COMPONENTS} of {len(found)}." if len(found) > len(shown) else ""
     machine = f" The machine has {cores:.0f}, so {cores * 100:.0f} is all of it." if cores else ""
+    looks = _looks([each.component for each in shown])
     cpu = [
-        line(each.component, each.time_s, each.cpu_percent, tone=1 + at)
-        for at, each in enumerate(shown)
+        line(each.component, each.time_s, each.cpu_percent, **looks[each.component])
+        for each in shown
     ]
     memory = [
-        line(each.component, each.time_s, each.rss_bytes / MEGABYTE, tone=1 + at)
-        for at, each in enumerate(shown)
+        line(each.component, each.time_s, each.rss_bytes / MEGABYTE, **looks[each.component])
+        for each in shown
     ]
     cpu_text = f"Processor time of every component; 100 is one core.{machine}{left}"
-    memory_text = f"Resident memory of every component.{left}"
+    memory_text = f"Resident memory of every component; of the host, what is not available.{left}"
     return [
         chart("cpu", "Processor", cpu_text, unit="% of a core", series=cpu),
         chart("memory", "Memory", memory_text, unit="MB", series=memory),
     ]
+
+
+def _looks(names: list[str]) -> dict[str, dict[str, Any]]:
+    """The colour of each component; those that have none of their own get what is left."""
+    own = {name: TONES[name] for name in names if name in TONES}
+    left = [tone for tone in sorted({*TONES.values()}) if tone not in own.values()] or [5]
+    others = [name for name in names if name not in own]
+    tones = own | {name: left[at % len(left)] for at, name in enumerate(others)}
+    return {name: {"tone": tone, "dashed": name.startswith("host")} for name, tone in tones.items()}
 
 
 def published_chart(rows: list[dict[str, Any]], query: str, ours: float | None, name: str) -> Chart:

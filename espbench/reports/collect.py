@@ -118,6 +118,7 @@ def _charts(
     end_s = max([duration_s, *(lag.time_s[-1:].tolist() if lag else [])])
     usage = read_usage(files, start_ms, start_ms + end_s * 1_000) if start_ms else []
     limit_ms = number(at(verdict, "slo", "limit_ms"))
+    late_ms = number(at(sender, "settings", "lateness_limit_ms"))
     drawn: list[dict[str, Any]] = []
     absent: list[str] = []
 
@@ -134,9 +135,11 @@ def _charts(
     if len(latencies):
         drawn.append(charts.distribution_chart(latencies))
     add(charts.lag_chart(lag) if lag else None, "The lag was not recorded.")
-    add(charts.rates_chart(sender, lag), "The sender left no report, so that rates are not known.")
+    if lag and len(lag.time_s) > 1:
+        drawn.append(charts.answers_chart(lag))
+    add(charts.rates_chart(sender), "The sender left no report, so that rates are not known.")
     add(
-        charts.lateness_chart(lateness) if lateness else None,
+        charts.lateness_chart(lateness, late_ms) if lateness else None,
         "The sender's lateness is not known: there is neither a capture nor an answer.",
     )
     if usage:

@@ -15,6 +15,10 @@ COLUMNS = 400
 ROWS = 120
 # A line needs fewer points than a cloud.
 LINE_POINTS = 240
+# Seconds that an interval of the bands may last.
+WIDTHS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600)
+# So many records carry a p90, so many intervals must have them, and fewer intervals are no line.
+CARRIES_P90, MOST_INTERVALS, LEAST_INTERVALS = 10, 0.9, 5
 # Records below it stand on the lowest row: the broker's clock has steps of one millisecond.
 FLOOR_MS = 1.0
 CURVE_POINTS = 120
@@ -55,14 +59,15 @@ def cloud(time_s: Floats, latency_ms: Floats) -> dict[str, Any]:
 def bands(time_s: Floats, latency_ms: Floats) -> dict[str, list[float | None]]:
     """Minimum, median, p90, p99 and maximum per interval of time.
 
-    An interval is one second, or longer where the run has more of them than a line shows. A
-    percentile that an interval's records cannot carry is None; so is all of an empty interval.
+    An interval is one second, or longer where the run has more of them than a line shows, or
+    where records come so seldom that seconds do not carry a p90. A percentile that an interval's
+    records cannot carry is None; so is all of an empty interval.
     """
-    names = ("time_s", "n", "min", "p50", "p90", "p99", "max")
+    names = ("time_s", "width_s", "n", "min", "p50", "p90", "p99", "max")
     if not len(time_s):
         return {name: [] for name in names}
-    begin, end = np.floor(time_s.min()), time_s.max()
-    width = max(1.0, float(np.ceil((end - begin) / LINE_POINTS)))
+    width = _width(time_s)
+    begin = np.floor(time_s.min() / width) * width
     interval = ((time_s - begin) // width).astype(np.int64)
     order = np.argsort(interval, kind="stable")
     values, interval = latency_ms[order], interval[order]
@@ -77,9 +82,21 @@ def bands(time_s: Floats, latency_ms: Floats) -> dict[str, list[float | None]]:
             rows[each] = (len(part), low, p50, p90, p99, high)
             rows[each, 3:5] = np.where(len(part) >= np.array([10, 100]), (p90, p99), np.nan)
     middle = begin + (np.arange(count) + 0.5) * width
-    return {"time_s": rounded(middle)} | {
-        name: rounded(rows[:, at]) for at, name in enumerate(names[1:])
+    return {"time_s": rounded(middle), "width_s": rounded(np.array([width]))} | {
+        name: rounded(rows[:, at]) for at, name in enumerate(names[2:])
     }
+
+
+def _width(time_s: Floats) -> float:
+    """The length of an interval in seconds."""
+    begin, end = span(time_s)
+    least = max(1.0, float(np.ceil((end - begin) / LINE_POINTS)))
+    for width in WIDTHS_S:
+        if least <= width <= (end - begin) / LEAST_INTERVALS:
+            counts = np.bincount((time_s // width - begin // width).astype(np.int64))
+            if (counts >= CARRIES_P90).mean() >= MOST_INTERVALS:
+                return float(width)
+    return least
 
 
 def percentile_curve(latency_ms: Floats) -> dict[str, list[float | None]]:

@@ -46,21 +46,22 @@ def read_latencies(files: Files, query: str, start_ms: float | None) -> tuple[La
 
 @dataclass(frozen=True, slots=True)
 class LagSeries:
-    """The lag and the answers per second, sampled every second."""
+    """Answers owed and given up to a moment, and the lag then, sampled every second."""
 
     time_s: Floats
     lag: Floats
+    owed: Floats
     given: Floats
 
 
 def read_lag(files: Files, query: str, start_ms: float) -> LagSeries | None:
     """The lag of a query; without a known start, time counts from the first sample."""
-    table = files.table(f"lag-{query}.parquet", ("time_ms", "lag", "given"))
+    table = files.table(f"lag-{query}.parquet", ("time_ms", "lag", "owed", "given"))
     if table is None or not len(table):
         return None
     time_ms = floats(table, "time_ms")
     time_s = (time_ms - (start_ms or time_ms[0])) / 1_000
-    return LagSeries(time_s, floats(table, "lag"), floats(table, "given"))
+    return LagSeries(time_s, *(floats(table, name) for name in ("lag", "owed", "given")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,59 +64,65 @@ const powers = (low, high) => {
   return ticks;
 };
 
+// The least and the greatest value between two times.
 function seen(chart, from, to) {
+  let least = Infinity;
   let most = 0;
+  const take = (low, high) => { least = Math.min(least, low); most = Math.max(most, high); };
   for (const series of chart.series) {
     if (series.draw === "cloud") {
       const { cells, columns, rows, time_s: [begin, end], ms: [, high] } = series;
       for (let at = 0; at < cells.length; at += 3) {
         const time = begin + ((cells[at] + 0.5) / columns) * (end - begin);
-        if (time >= from && time <= to) most = Math.max(most, high ** ((cells[at + 1] + 1) / rows));
+        if (time >= from && time <= to) take(high ** (cells[at + 1] / rows), high ** ((cells[at + 1] + 1) / rows));
       }
       continue;
     }
     series.x.forEach((x, at) => {
-      if (x >= from && x <= to && series.y[at] !== null) most = Math.max(most, series.y[at]);
+      if (x >= from && x <= to && series.y[at] !== null) take(series.y[at], series.y[at]);
     });
   }
-  return most;
+  return [Number.isFinite(least) ? least : 0, most];
 }
 
 function scales(chart, group, width, height) {
   const odds = chart.kind === "odds";
   const [from, to] = odds ? [1, Math.max(10, ...chart.series.map((each) => each.x.at(-1) ?? 1))] : zooms.get(group) ?? chart.x;
-  const most = seen(chart, from, to);
+  let [least, most] = seen(chart, from, to);
   const log = chart.scale === "log";
-  const top = log ? 10 ** Math.max(1, Math.ceil(Math.log10(Math.max(most, 1) * 1.05) * 4) / 4) : Math.max(most * 1.08, 1);
+  // A limit that is near is shown; one far away would squeeze all else.
+  if (log) for (const { value } of chart.marks) if (value < most * 20) most = Math.max(most, value * 1.1);
+  const base = log ? 10 ** Math.floor(Math.log10(Math.max(least, 1)) + 1e-9) : 0;
+  const top = log ? Math.max(base * 10, 10 ** (Math.ceil(Math.log10(Math.max(most, 1) * 1.05) * 4) / 4)) : Math.max(most * 1.08, 1);
   const area = { left: 50, right: width - 12, top: 28, bottom: height - 24 };
   const x = (value) => {
     const share = odds ? Math.log(value) / Math.log(to) : (value - from) / (to - from);
     return area.left + share * (area.right - area.left);
   };
   const y = (value) => {
-    const share = log ? Math.log10(Math.max(value, 1)) / Math.log10(top) : value / top;
+    const share = log ? Math.log10(Math.max(value, base) / base) / Math.log10(top / base) : value / top;
     return area.bottom - Math.min(share, 1.02) * (area.bottom - area.top);
   };
   const back = (pixel) => {
     const share = (pixel - area.left) / (area.right - area.left);
     return odds ? to ** share : from + share * (to - from);
   };
-  return { odds, from, to, top, log, area, x, y, back };
+  return { odds, from, to, base, top, log, area, x, y, back };
 }
 
 function axes(svg, chart, scale) {
-  const { area, x, y, odds, log, from, to, top } = scale;
-  const rows = log ? powers(1, top) : steps(0, top, 4);
+  const { area, x, y, odds, log, from, to, base, top } = scale;
+  const rows = log ? powers(base, top) : steps(0, top, chart.whole ? Math.min(4, top) : 4);
   for (const value of rows) {
     make("line", { class: "grid", x1: area.left, x2: area.right, y1: round(y(value)), y2: round(y(value)) }, svg);
     const label = log && value === 1 ? "≤ 1" : short(value);
     make("text", { x: area.left - 7, y: round(y(value)) + 4, "text-anchor": "end" }, svg, label);
   }
-  const columns = odds ? [1, 2, ...powers(10, to)] : steps(from, to, (area.right - area.left) / 90);
-  let free = -Infinity;
+  const columns = odds ? [1, 2, ...powers(10, to), ...(to < 400 ? [4, 20] : [])] : steps(from, to, (area.right - area.left) / 90);
+  const taken = [];
   for (const value of columns) {
-    if (x(value) < free) continue;
-    free = x(value) + 44;
+    if (taken.some((other) => Math.abs(other - x(value)) < 44)) continue;
+    taken.push(x(value));
     make("line", { class: "axis", x1: round(x(value)), x2: round(x(value)), y1: area.bottom, y2: area.bottom + 4 }, svg);
     make("text", { x: round(x(value)), y: area.bottom + 17, "text-anchor": "middle" }, svg, odds ? percent(value) : `${format(value)} s`);
   }
@@ -125,6 +131,7 @@ function axes(svg, chart, scale) {
 }
 
 function path(series, scale) {
+  if (series.step_s) return staircase(series, scale);
   let text = "";
   let pen = false;
   series.x.forEach((value, at) => {
@@ -132,6 +139,18 @@ function path(series, scale) {
     text += `${pen ? "L" : "M"}${round(scale.x(value))} ${round(scale.y(series.y[at]))}`;
     // A lone point between gaps would be invisible as a line.
     if (!pen && (series.y[at + 1] ?? null) === null) text += "h0.1";
+    pen = true;
+  });
+  return text;
+}
+
+// A figure of an interval holds from its begin to its end: a slope between two would be made up.
+function staircase(series, scale) {
+  const half = series.step_s / 2;
+  let [text, pen] = ["", false];
+  series.x.forEach((value, at) => {
+    if (series.y[at] === null) { pen = false; return; }
+    text += `${pen ? "L" : "M"}${round(scale.x(value - half))} ${round(scale.y(series.y[at]))}H${round(scale.x(value + half))}`;
     pen = true;
   });
   return text;
@@ -218,7 +237,7 @@ function drawStrip(figure, chart, plot) {
     make("line", { class: "grid", x1: round(x(value)), x2: round(x(value)), y1: 0, y2: height - 22 }, svg);
     if (x(value) < free) continue;
     free = x(value) + 52;
-    make("text", { x: round(x(value)), y: height - 6, "text-anchor": "middle" }, svg, value === 1 ? "≤ 1 ms" : value < 1e3 ? `${value} ms` : `${format(value / 1e3)} s`);
+    make("text", { x: round(x(value)), y: height - 6, "text-anchor": value === 1 ? "start" : "middle" }, svg, value === 1 ? "≤ 1 ms" : value < 1e3 ? `${value} ms` : `${format(value / 1e3)} s`);
   }
   chart.series.forEach((strip, at) => {
     const y = at * tall + (narrow ? 28 : tall / 2);
@@ -267,6 +286,19 @@ function follow(figure, at) {
   }
 }
 
+// How many records lie in the cloud's column at a time, and between which values.
+function within({ cells, columns, rows, time_s: [begin, end], ms: [, high] }, at) {
+  const wanted = Math.floor(((at - begin) / (end - begin)) * columns);
+  let [count, low, top] = [0, rows, -1];
+  for (let cell = 0; cell < cells.length; cell += 3) {
+    if (Math.abs(cells[cell] - wanted) > 1) continue;
+    count += cells[cell + 2];
+    [low, top] = [Math.min(low, cells[cell + 1]), Math.max(top, cells[cell + 1] + 1)];
+  }
+  if (!count) return "";
+  return `${format(count)} ${count === 1 ? "answer" : "answers"} here: ${format(Math.round(high ** (low / rows)))} to ${format(Math.round(high ** (top / rows)))} ms`;
+}
+
 function tip(figure, plot, at, pixel) {
   plot.querySelector(".tip")?.remove();
   if (at === null) return;
@@ -274,7 +306,11 @@ function tip(figure, plot, at, pixel) {
   const box = html("div", "tip", plot);
   html("b", "", box, scale.odds ? percent(at) : `${format(at)} s`);
   for (const series of chart.series) {
-    if (series.draw === "cloud") continue;
+    if (series.draw === "cloud") {
+      const text = within(series, at);
+      if (text) html("div", "", box, text);
+      continue;
+    }
     const index = nearest(series.x, at);
     const value = series.y[index] ?? null;
     if (value !== null) html("div", "", box, `${series.name}: ${format(value)} ${chart.unit}`);

@@ -52,6 +52,7 @@ def test_a_good_run_is_called_so(make_run: MakeRun) -> None:
         "latency",
         "distribution",
         "lag",
+        "answers",
         "rates",
         "lateness",
         "batches",
@@ -69,7 +70,49 @@ def test_components_are_drawn_where_they_were_recorded(
     charts = charts_of(report)
     assert [each["name"] for each in charts["cpu"]["series"]] == ["spark", "kafka"]
     assert charts["memory"]["series"][1]["y"][0] == 400
+    # A component has its colour in every chart of every query.
+    tones = [
+        {each["name"]: each["tone"] for each in charts[kind]["series"]}
+        for kind in ("cpu", "memory")
+    ]
+    assert tones[0] == tones[1] == {"spark": 1, "kafka": 2}
     assert not report["queries"][0]["absent"]
+
+
+def test_answers_are_owed_and_given_by_the_second(make_run: MakeRun) -> None:
+    owed, given = charts_of(collect(make_run()))["answers"]["series"]
+    assert (owed["name"], given["name"]) == ("owed", "given")
+    assert set(owed["y"]) == {50.0}
+    # The first five came a second late.
+    assert given["y"][:2] == [45.0, 50.0]
+
+
+def test_the_second_in_which_the_sender_ended_is_no_drop_of_the_rate(make_run: MakeRun) -> None:
+    run = make_run(queries=("identify-errors",))
+    path = run.root / "logs" / "identify-errors-sender.json"
+    sender = json.loads(path.read_text(encoding="utf-8"))
+    sender["streams"][0]["per_second"].append(2)
+    path.write_text(json.dumps(sender), encoding="utf-8")
+    _, sent = charts_of(collect(run))["rates"]["series"]
+    assert min(sent["y"]) == 50.0
+
+
+def test_our_machines_are_named_beside_those_of_2021(make_run: MakeRun) -> None:
+    run = make_run()
+    told = collect(run)["published"]["ours"]
+    assert told.startswith("on 2 cores of P with 16.0 GiB")
+    assert "shared" in told
+    run.document["config"]["kafka"]["bootstrap_servers"] = "far:9092"
+    assert "Kafka by address" in collect(run)["published"]["ours"]
+
+
+def test_settings_that_differ_between_queries_name_them(make_run: MakeRun) -> None:
+    run = make_run()
+    path = run.root / "logs" / "identify-errors-query.json"
+    path.write_text(json.dumps({"engine": "real-time", "settings": {"spark.x": "2"}}), "utf-8")
+    groups = {each["name"]: each["rows"] for each in collect(run)["fairness"]}
+    (row,) = groups["Spark"]
+    assert row["value"] == "2 (identify-errors); 1 (persist-processing-times)"
 
 
 def test_every_chart_says_what_it_shows(make_run: MakeRun) -> None:

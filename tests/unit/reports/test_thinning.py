@@ -65,6 +65,17 @@ def test_long_runs_have_wider_bands() -> None:
     assert len(found["time_s"]) <= LINE_POINTS + 1
 
 
+def test_sparse_answers_have_bands_that_carry_a_percentile() -> None:
+    # Forty answers every three seconds: no second but each fourth has any.
+    time_s = np.repeat(np.arange(0.5, 60, 3), 40)
+    found = bands(time_s, np.ones(len(time_s)))
+    assert found["width_s"] == [5.0]
+    assert found["time_s"][0] == 2.5
+    assert None not in found["p90"]
+    # One answer a second carries nothing at any width: the seconds stay.
+    assert bands(np.arange(30.0), np.ones(30))["width_s"] == [1.0]
+
+
 def test_the_curve_ends_where_the_sample_does() -> None:
     found = percentile_curve(np.arange(1_000.0))
     assert found["odds"][-1] == 1_000
