@@ -124,6 +124,10 @@ def test_a_run_without_anything_opens_too(make_run: MakeRun, tmp_path: Path) -> 
 @pytest.mark.parametrize("width", [390, 1200])
 def test_nothing_is_wider_than_the_screen(make_run: MakeRun, tmp_path: Path, width: int) -> None:
     run = make_run(queries=("identify-errors",))
+    # Names come from files; nothing says that they are short.
+    for part in (run.document["machine"], run.document["versions"]):
+        part["processor"] = "W" * 400
+    run.document["run_id"] = run.document["queries"][0]["load"]["reasons"] = ["W" * 400]
     _, page = write_reports(run)
     # A frame of the wanted width, in a page that may look into it.
     frame = tmp_path / "frame.html"
