@@ -15,7 +15,8 @@ def compare(
         list[str] | None,
         typer.Argument(
             help="The base, then what stands beside it: ids, beginnings of ids, `last`, paths, "
-            "names of baselines; several runs of one side with commas."
+            "names of baselines, a matrix's id (all its runs); several runs of one side with "
+            "commas."
         ),
     ] = None,
     base: Annotated[

@@ -6,15 +6,16 @@ from pathlib import Path
 from espbench.compare.baselines import baselines
 from espbench.compare.sides import Side, grouped, mixed, name_of
 from espbench.errors import UsageError
+from espbench.runs.matrix import is_matrix, runs_of
 from espbench.runs.store import RunDir, check_whole, find_run
 
 
 def find_runs(results_dir: Path, text: str) -> list[RunDir]:
-    """Runs by a baseline's name, or by ids, beginnings, paths, `last`; several with commas."""
+    """Runs by names of baselines or matrices, ids, beginnings, paths, `last`; several by commas."""
     known = baselines(results_dir)
     found: list[RunDir] = []
     for name in (part.strip() for part in text.split(",") if part.strip()):
-        ids = known.get(name, [name])
+        ids = known.get(name) or (runs_of(results_dir, name) if is_matrix(name) else [name])
         found += [check_whole(find_run(results_dir, each)) for each in ids]
     if not found:
         raise UsageError("no run is named", "see `espbench list`")

@@ -184,6 +184,22 @@ def find_matrix(results_dir: Path, name: str) -> Path:
     return root / found[0]
 
 
+def runs_of(results_dir: Path, name: str) -> list[str]:
+    """The runs that count of a matrix's finished cells, in the order in which they ran."""
+    root = find_matrix(results_dir, name)
+    try:
+        document = json.loads((root / _FILE).read_text(encoding="utf-8"))
+        finished = [cell for cell in document["cells"] if cell["state"] == "finished"]
+        return [str(cell["runs"][-1]) for cell in finished]
+    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+        raise UsageError(f"{root / _FILE} cannot be read: {error}", "name its runs") from error
+
+
+def is_matrix(name: str) -> bool:
+    """Whether a name is meant for a matrix and not for a run."""
+    return name.startswith(_PREFIX)
+
+
 def _asked_document(asked: MatrixFile, base: Settings) -> dict[str, Any]:
     return {"matrix": asked.model_dump(mode="json"), "config": base.public()}
 

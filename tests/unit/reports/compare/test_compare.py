@@ -266,6 +266,26 @@ def test_sides_are_chosen_by_options_too(make_run: MakeRun, tmp_path: Path) -> N
             choose_sides(store, arguments, None, None)
 
 
+def test_a_matrix_stands_for_its_finished_runs(make_run: MakeRun, tmp_path: Path) -> None:
+    store = tmp_path / "results"
+    for run_id in ("r1", "r2", "r3"):
+        make_run(run_id)
+    cells = [
+        {"state": "finished", "runs": ["r9", "r1"]},
+        {"state": "failed", "runs": ["r3"]},
+        {"state": "finished", "runs": ["r2"]},
+    ]
+    (store / "matrix-a1").mkdir()
+    path = store / "matrix-a1" / "matrix.json"
+    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    base, sides = choose_sides(store, ["matrix-a", "r3"], None, None)
+    assert [run.root.name for run in base.runs] == ["r1", "r2"]
+    assert sides[0].name == "r3"
+    path.write_text("{}", encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot be read"):
+        find_runs(store, "matrix-a1")
+
+
 def test_markdown_and_page_hold_the_same_verdict(make_run: MakeRun) -> None:
     base, slow = side(make_run("r1")), side(make_run("r<2>", slower=2.0))
     found = compare(base, [slow], [parse_gate("p90:+10%")])
