@@ -236,4 +236,5 @@ def _row(verdict: dict[str, Any], query: Query, topic: str) -> list[Any]:
 
 
 def _number(value: float | None) -> float | str:
-    return "" if value is None else value
+    # What lies beyond is interpolation's dust.
+    return "" if value is None else round(value, 3)
