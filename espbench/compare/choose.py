@@ -6,7 +6,7 @@ from pathlib import Path
 from espbench.compare.baselines import baselines
 from espbench.compare.sides import Side, grouped, mixed, name_of
 from espbench.errors import UsageError
-from espbench.runs.matrix import is_matrix, runs_of
+from espbench.runs.matrix import find_matrix, is_matrix, runs_of
 from espbench.runs.store import RunDir, check_whole, find_run
 
 
@@ -45,6 +45,15 @@ def choose_sides(
             f"the base runs are no repetitions of one another ({'; '.join(unequal[:3])})",
             "name runs of equal conditions",
         )
-    label = base if base in baselines(results_dir) else name_of(base_runs)
     others = {run.root: run for each in named for run in find_runs(results_dir, each)}
-    return Side(label, tuple(base_runs)), grouped(list(others.values()))
+    sides = grouped(list(others.values()))
+    if len(sides) == len(named) == 1:
+        sides = [Side(_label(results_dir, named[0], sides[0].runs), sides[0].runs)]
+    return Side(_label(results_dir, base, base_runs), tuple(base_runs)), sides
+
+
+def _label(results_dir: Path, name: str, runs: Sequence[RunDir]) -> str:
+    """What a side is called: as its baseline or matrix, else by its runs."""
+    if name in baselines(results_dir):
+        return name
+    return find_matrix(results_dir, name).name if is_matrix(name) else name_of(runs)

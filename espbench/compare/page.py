@@ -55,10 +55,12 @@ def _chart(base: Side, new: Side, query: str) -> dict[str, Any]:
             values = found.latency_ms[found.after_warmup]
             curve = percentile_curve(values[np.isfinite(values)])
             if curve["ms"]:
-                label = name if len(side.runs) == 1 else f"{name} {at + 1}"
+                single = len(side.runs) == 1
+                label = name if single else f"{name} {at + 1}"
+                legend = name if single else f"{name}, {len(side.runs)} runs"
                 series.append(
                     {"name": label, "draw": "line", "tone": tone, "x": curve["odds"]}
-                    | {"y": curve["ms"]}
+                    | {"y": curve["ms"], "legend": None if at else legend}
                 )
     text = (
         "Latency by percentile after warm-up, a line a run: grey the base, blue the new side. "

@@ -10,7 +10,8 @@ from espbench.compare.figures import SHOWN
 from espbench.reports.markdown import escaped, table
 from espbench.reports.sentences import NOTHING, show
 
-_LEAST_WIDTH = 120
+# A cell that is cut short cannot be read; better a line that the terminal folds.
+_LEAST_WIDTH = 170
 _SIGNS = {"met": "✅", "missed": "❌", "unsure": "⚠️", "not judged": "➡️", "not comparable": "⚠️"}
 _COLOURS = {True: "red", False: "green", None: ""}
 

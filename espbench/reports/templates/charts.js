@@ -255,11 +255,12 @@ function legend(figure, chart) {
   if (chart.kind === "strip" || chart.series.length < 2) return;
   const list = html("ul", "legend", figure);
   for (const series of chart.series) {
+    if (series.legend === null) continue;
     const item = html("li", "", list);
     const key = make("svg", { viewBox: "0 0 18 8", "aria-hidden": "true" }, item);
     if (series.draw === "cloud") make("rect", { class: "cloud c1", x: 4, y: 0, width: 8, height: 8 }, key);
     else make("path", { class: `line t${series.tone}${series.dashed ? " dashed" : ""}`, d: "M0 4h18" }, key);
-    item.append(series.name);
+    item.append(series.legend ?? series.name);
   }
 }
 

@@ -280,7 +280,9 @@ def test_a_matrix_stands_for_its_finished_runs(make_run: MakeRun, tmp_path: Path
     path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
     base, sides = choose_sides(store, ["matrix-a", "r3"], None, None)
     assert [run.root.name for run in base.runs] == ["r1", "r2"]
-    assert sides[0].name == "r3"
+    assert (base.name, sides[0].name) == ("matrix-a1", "r3")
+    _, sides = choose_sides(store, ["r3", "matrix-a1"], None, None)
+    assert sides[0].name == "matrix-a1"
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(UsageError, match="cannot be read"):
         find_runs(store, "matrix-a1")
