@@ -165,7 +165,7 @@ def _sparks(files: Files, queries: list[str]) -> list[tuple[str, Rows]]:
 def _common(
     name: str, settings: dict[str, dict[str, Any]], hidden: set[str]
 ) -> list[tuple[str, Rows]]:
-    """Settings by query: those that all share, and those that differ, with the queries of each."""
+    """Settings by query: the value of the most queries, and who differs from it."""
     rows = []
     for key in dict.fromkeys(key for each in settings.values() for key in each):
         values: dict[str, list[str]] = {}
@@ -174,8 +174,9 @@ def _common(
         paths = any("/" in value for value in values)
         if key in hidden or (paths and len(values) > 1):
             continue
-        told = [f"{value} ({', '.join(queries)})" for value, queries in values.items()]
-        rows.append(_row(key, next(iter(values)) if len(values) == 1 else "; ".join(told)))
+        usual, *others = sorted(values, key=lambda value: -len(values[value]))
+        told = [f"{value} for {', '.join(values[value])}" for value in others]
+        rows.append(_row(key, "; ".join([usual, *told])))
     return [(name, rows)] if rows else []
 
 

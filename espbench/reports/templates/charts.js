@@ -403,5 +403,5 @@ document.querySelectorAll("table.sortable").forEach(sortable);
 document.querySelectorAll("[data-unzoom]").forEach((button) => button.addEventListener("click", () => zoom(button.dataset.unzoom, null)));
 let waiting = 0;
 addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => figures.forEach(draw), 120); });
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+addEventListener("beforeprint", () => document.querySelectorAll("details[data-print]").forEach((each) => { each.open = true; }));
 document.documentElement.dataset.drawn = String(drawn);

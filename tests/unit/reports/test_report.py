@@ -108,11 +108,11 @@ def test_our_machines_are_named_beside_those_of_2021(make_run: MakeRun) -> None:
 
 def test_settings_that_differ_between_queries_name_them(make_run: MakeRun) -> None:
     run = make_run()
-    path = run.root / "logs" / "identify-errors-query.json"
+    path = run.root / "logs" / "persist-processing-times-query.json"
     path.write_text(json.dumps({"engine": "real-time", "settings": {"spark.x": "2"}}), "utf-8")
     groups = {each["name"]: each["rows"] for each in collect(run)["fairness"]}
     (row,) = groups["Spark"]
-    assert row["value"] == "2 (identify-errors); 1 (persist-processing-times)"
+    assert row["value"] == "1; 2 for persist-processing-times"
 
 
 def test_every_chart_says_what_it_shows(make_run: MakeRun) -> None:
