@@ -32,7 +32,7 @@ FIGURES = (
     ("end_to_end_ms", "from due time, all answers"),
     ("commit_latency_ms_after_warmup", "until the commit, after warm-up"),
     ("commit_latency_ms", "until the commit, all answers"),
-    ("update_latency_ms", "of the last update, from its last input"),
+    ("update_latency_ms", "of a window's last update, from its last input"),
 )
 WORDS = (
     ("answer", "a record that the query must give for its input, or a row that it must write"),
