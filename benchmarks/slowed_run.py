@@ -1,11 +1,12 @@
-"""Does `espbench compare` notice? Copies a stored run with every latency multiplied.
+"""Does `espbench compare` notice? Copies stored runs with every latency multiplied.
 
-    python benchmarks/slowed_run.py results/RUN /tmp/slowed 1.3
-    espbench compare results/RUN /tmp/slowed --fail p90:+10%     # exit code 6
-    python benchmarks/slowed_run.py results/RUN /tmp/equal 1.0
-    espbench compare results/RUN /tmp/equal --fail p90:+10%      # exit code 0
+    SLOWED=$(python benchmarks/slowed_run.py 1.3 /tmp/slowed results/RUN results/RUN …)
+    espbench compare BASE --new "$SLOWED" --fail p90:+10%     # exit code 6
+    EQUAL=$(python benchmarks/slowed_run.py 1.0 /tmp/equal results/RUN results/RUN …)
+    espbench compare BASE --new "$EQUAL" --fail p90:+10%      # exit code 0
 
-The copy has the latencies, and the verdicts' figures made of them; logs and captures stay behind.
+A directory of a matrix stands for its finished runs. The copies have the latencies, and the
+verdicts' figures made of them; logs and captures stay behind. Prints the copies, with commas.
 """
 
 import json
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from espbench.runs.matrix import is_matrix, runs_of
 from validator.latency import statistics
 
 
@@ -38,5 +40,16 @@ def slow_down(run: Path, out: Path, factor: float) -> None:
     (out / "run.json").write_text(json.dumps(document, indent=2), encoding="utf-8")
 
 
+def main(factor: float, out: Path, places: list[Path]) -> None:
+    """Copy every run below `out`, under its own name."""
+    copies = []
+    for place in places:
+        names = runs_of(place.parent, place.name) if is_matrix(place.name) else [place.name]
+        for name in names:
+            slow_down(place.parent / name, out / name, factor)
+            copies.append(str(out / name))
+    sys.stdout.write(",".join(copies) + "\n")
+
+
 if __name__ == "__main__":
-    slow_down(Path(sys.argv[1]), Path(sys.argv[2]), float(sys.argv[3]))
+    main(float(sys.argv[1]), Path(sys.argv[2]), [Path(text) for text in sys.argv[3:]])
