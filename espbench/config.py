@@ -6,7 +6,7 @@ A nested key is spelled with two underscores in the environment: `kafka.prefix` 
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +22,7 @@ from pydantic import (
     IPvAnyAddress,
     SecretStr,
     ValidationError,
+    field_validator,
 )
 from pydantic_settings import (
     BaseSettings,
@@ -79,6 +80,14 @@ Url = Annotated[str, AfterValidator(_splittable)]
 Voters = Annotated[str, Field(pattern=r"^\d+@[^@,\s]+:\d+(,\d+@[^@,\s]+:\d+)*$")]
 
 
+def _joined(value: Any) -> Any:
+    """One text of what YAML takes for a number or a list: `queries: 3`, `queries: [q1, q3]`."""
+    parts = value if isinstance(value, list) else [value]
+    if all(isinstance(part, str | int) and not isinstance(part, bool) for part in parts):
+        return ",".join(map(str, parts))
+    return value
+
+
 def _named(text: str) -> str:
     """Queries as the user wrote them, if all of them exist."""
     try:
@@ -113,11 +122,21 @@ Isolation = Literal["read committed", "repeatable read", "serializable"]
 class _Group(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth(cls, value: Any) -> Any:
+        """No setting of a group is a truth value, which would else pass for the number 0 or 1."""
+        if isinstance(value, bool):
+            raise ValueError("input should not be true or false")  # noqa: TRY004 - pydantic's way
+        return value
+
 
 class KafkaSettings(_Group):
     """The broker. Without `bootstrap_servers` the embedded one is used."""
 
-    bootstrap_servers: Annotated[str, AfterValidator(_servers)] | None = None
+    bootstrap_servers: Annotated[str, BeforeValidator(_joined), AfterValidator(_servers)] | None = (
+        None
+    )
     # Kafka's own in Java's names, e.g. security.protocol: all for Spark, those that let a client in
     # for the other clients as well. A secret belongs into the environment.
     options: dict[str, str] = {}
@@ -156,7 +175,7 @@ class DataSettings(_Group):
     scale: Annotated[int, Field(ge=1, le=2_000)] = 3
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 2021
     sensor_rows: Annotated[int, Field(ge=1)] = 600_011
-    downtimes: Literal["run", "2021"] = "run"
+    downtimes: Annotated[Literal["run", "2021"], BeforeValidator(_joined)] = "run"
 
 
 class LoadSettings(_Group):
@@ -205,7 +224,7 @@ class Settings(BaseSettings):
 
     state_dir: Place = Path(".espbench")
     results_dir: Place = Path("results")
-    queries: Annotated[str, AfterValidator(_named)] = "q1,q2,q3,q4,q5"
+    queries: Annotated[str, BeforeValidator(_joined), AfterValidator(_named)] = "q1,q2,q3,q4,q5"
     guarantee: Literal["at-least-once", "exactly-once"] = "at-least-once"
     keep_captures: bool = True
     # Where the embedded servers listen. Beyond this machine there is no encryption: trusted
@@ -294,9 +313,24 @@ def load_settings(file: Path | None = None, options: dict[str, Any] | None = Non
         raise ConfigError(*_explain(error, path)) from error
 
 
+class _Strict(yaml.SafeLoader):
+    """YAML in which a key that is given twice is an error; else the last one would win unseen."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen = set()
+        scalars = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for key in scalars:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value} is given twice", key.start_mark
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = _Strict(path.read_text(encoding="utf-8")).get_single_data()
     except OSError as error:
         raise ConfigError(
             f"cannot read the configuration {path}: {error.strerror}", "check the path"
@@ -346,16 +380,23 @@ def _explain(error: ValidationError, path: Path | None) -> tuple[str, str]:
     shown = HIDDEN if secret or isinstance(first["input"], dict | list) else repr(first["input"])
     if first["type"] == "extra_forbidden":
         where = f" in {path}" if path else ""
-        group: type[BaseModel] = Settings
-        for parent in parents:
-            kind = group.model_fields[parent].annotation
-            group = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else group
         known = f"known {'in ' + '.'.join(parents) if parents else 'here'}"
         return (
             f"unknown key {key} = {shown}{where}",
-            f"{known} are {', '.join(group.model_fields)}",
+            f"{known} are {_keys_of(*parents)}",
         )
     if parents[:1] == ["kafka"] and last not in KafkaSettings.model_fields:
         shown = HIDDEN  # one of Kafka's own options
+    if first["type"] == "model_type":
+        return f"{key} = {shown} is not allowed", f"it is a group of keys: {_keys_of(key)}"
     message = first["msg"].removeprefix("Value error, ")
     return f"{key} = {shown} is not allowed", message[:1].lower() + message[1:]
+
+
+def _keys_of(*path: str) -> str:
+    """The keys of a group, for people to read; of the whole configuration without a path."""
+    group: type[BaseModel] = Settings
+    for key in path:
+        kind = group.model_fields[key].annotation
+        group = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else group
+    return ", ".join(group.model_fields)

@@ -4,6 +4,7 @@ import pytest
 
 from espbench.config import load_settings
 from espbench.errors import ConfigError
+from espbench.names import parse_queries
 
 
 def write(path: Path, text: str) -> Path:
@@ -44,6 +45,12 @@ def test_a_file_in_the_working_directory_is_found(
         ("nonsense: 1", "unknown key nonsense"),
         ("- a\n- b", "is not a mapping"),
         ("load: [", "is not YAML"),
+        ("load: {rate: 1, rate: 2}", "the key rate is given twice"),
+        ("load: {rate: true}", "load.rate = True is not allowed; input should not be true"),
+        ("data: {scale: yes}", "data.scale = True"),
+        ("load:", "load = None is not allowed; it is a group of keys: rate, duration"),
+        ("queries: true", "queries = True"),
+        ("data: {downtimes: 2020}", "data.downtimes = '2020' is not allowed"),
         ("kafka: {prefix: 'a b'}", "kafka.prefix = 'a b'"),
         ("database: {schema_name: 'x; drop'}", "database.schema_name"),
     ],
@@ -116,3 +123,15 @@ def test_a_variable_adds_its_options_to_those_of_the_file(
 def test_servers_with_blanks_and_ipv6_are_taken() -> None:
     settings = load_settings(options={"kafka.bootstrap_servers": "a:1, [::1]:9092"})
     assert settings.kafka.bootstrap_servers == "a:1,[::1]:9092"
+
+
+@pytest.mark.parametrize("text", ["3", "[3]", "[q3]", "[identify-errors]"])
+def test_queries_are_taken_as_numbers_and_lists(tmp_path: Path, text: str) -> None:
+    settings = load_settings(write(tmp_path / "c.yml", f"queries: {text}"))
+    assert [query.number for query in parse_queries(settings.queries)] == [3]
+
+
+def test_a_year_of_downtimes_and_a_list_of_servers_are_taken(tmp_path: Path) -> None:
+    text = "{data: {downtimes: 2021}, kafka: {bootstrap_servers: ['a:1', 'b:2']}}"
+    settings = load_settings(write(tmp_path / "c.yml", text))
+    assert (settings.data.downtimes, settings.kafka.bootstrap_servers) == ("2021", "a:1,b:2")
