@@ -16,6 +16,7 @@ from schema.dataset import DataSet, TableFile
 from schema.marker import (
     COMPLETE,
     existing_tables,
+    existing_views,
     read_marker,
     update_marker,
     write_marker,
@@ -165,6 +166,12 @@ def _recognise(database: Database, connection: Connection, *, overwrite: bool) -
             f"the schema {database.address.schema_name} of {database.address} holds tables "
             f"that espbench did not make: {shown}",
             "choose another schema (database.schema_name), or drop them with --overwrite",
+        )
+    if views := existing_views(database, connection):
+        raise UsageError(
+            f"{', '.join(sorted(views))} in the schema {database.address.schema_name} of "
+            f"{database.address} are views, and only tables are dropped",
+            "choose another schema (database.schema_name), or drop the views yourself",
         )
     if taken and (dependents := database.dependents(connection, taken)):
         raise ServiceError(

@@ -47,11 +47,21 @@ def existing_tables(database: Database, connection: Connection) -> set[str]:
     inspector = inspect(connection)
     if schema not in inspector.get_schema_names():
         return set()
-    taken = {*inspector.get_table_names(schema), *inspector.get_view_names(schema)}
+    tables = set(inspector.get_table_names(schema)) & set(ALL_TABLES)
+    return tables | existing_views(database, connection)
+
+
+def existing_views(database: Database, connection: Connection) -> set[str]:
+    """Which of our names are taken by views of the schema."""
+    schema = database.address.schema_name
+    inspector = inspect(connection)
+    if schema not in inspector.get_schema_names():
+        return set()
+    views = set(inspector.get_view_names(schema))
     # Not every database has such views.
     with suppress(NotImplementedError):
-        taken.update(inspector.get_materialized_view_names(schema))
-    return taken & set(ALL_TABLES)
+        views.update(inspector.get_materialized_view_names(schema))
+    return views & set(ALL_TABLES)
 
 
 def read_marker(database: Database, connection: Connection) -> Marker | None:

@@ -220,13 +220,21 @@ def test_another_data_set_replaces_the_first(
         require_loaded(database, data.tables_sha256)
 
 
-def test_tables_of_others_are_refused_and_kept(database: Database, data: DataSet) -> None:
-    schema = database.address.schema_name
+def made_by_others(database: Database, *statements: str) -> None:
+    """The schema as somebody else uses it."""
     with database.engine.begin() as connection:
-        connection.execute(CreateSchema(schema))
-        connection.execute(in_schema(database, "CREATE TABLE SCHEMA.orders (mine text)"))
-        connection.execute(in_schema(database, "CREATE TABLE SCHEMA.precious (mine text)"))
-        connection.execute(in_schema(database, "INSERT INTO SCHEMA.orders VALUES ('money')"))
+        connection.execute(CreateSchema(database.address.schema_name))
+        for statement in statements:
+            connection.execute(in_schema(database, statement))
+
+
+def test_tables_of_others_are_refused_and_kept(database: Database, data: DataSet) -> None:
+    made_by_others(
+        database,
+        "CREATE TABLE SCHEMA.orders (mine text)",
+        "CREATE TABLE SCHEMA.precious (mine text)",
+        "INSERT INTO SCHEMA.orders VALUES ('money')",
+    )
     with pytest.raises(UsageError, match="did not make: orders"):
         filled(database, data)
     with database.engine.connect() as connection:
@@ -240,10 +248,7 @@ def test_tables_of_others_are_refused_and_kept(database: Database, data: DataSet
 def test_a_foreign_table_with_the_markers_name_is_refused(
     database: Database, data: DataSet
 ) -> None:
-    schema = database.address.schema_name
-    with database.engine.begin() as connection:
-        connection.execute(CreateSchema(schema))
-        connection.execute(in_schema(database, "CREATE TABLE SCHEMA.espbench_load (id int)"))
+    made_by_others(database, "CREATE TABLE SCHEMA.espbench_load (id int)")
     with pytest.raises(UsageError, match="not a marker"):
         filled(database, data)
     with pytest.raises(UsageError, match="not a marker"):
@@ -264,6 +269,16 @@ def test_nothing_that_depends_on_a_table_is_dropped(
         filled(database, other_data)
     assert "yourself" in caught.value.remedy
     assert is_loaded(database, data)
+
+
+def test_a_view_of_a_tables_name_is_left_alone(database: Database, data: DataSet) -> None:
+    made_by_others(database, "CREATE VIEW SCHEMA.orders AS SELECT 1 AS theirs")
+    with pytest.raises(UsageError, match="did not make: orders"):
+        filled(database, data)
+    with pytest.raises(UsageError, match="are views, and only tables are dropped"):
+        load(database, data, start_ms=START_MS, duration_s=DURATION_S, overwrite=True)
+    with database.engine.connect() as connection:
+        assert connection.scalar(in_schema(database, "SELECT theirs FROM SCHEMA.orders")) == 1
 
 
 def test_nothing_that_refers_to_a_table_is_broken(
