@@ -12,6 +12,7 @@ from espbench.services.endpoints import database_address
 from espbench.timestamps import now_ms
 
 if TYPE_CHECKING:
+    from schema.dataset import DataSet
     from schema.load import LoadReport
     from schema.reset import ResetReport
 
@@ -98,6 +99,7 @@ def load(
             return
         directory = data_directory(settings)
         data_set = data_set_in(directory)
+        _check_asked(data_set, directory, scale=scale, seed=seed)
         if not force and is_loaded(database, data_set):
             done = reset_tables(database, start, seconds, data_set.tables_sha256)
             _finish(_reset_document(done) | {"reused": True}, json=json)
@@ -113,6 +115,21 @@ def load(
                 progress=progress,
             )
         _finish(_load_document(report, start, seconds), json=json)
+
+
+def _check_asked(
+    data_set: "DataSet", directory: Path, *, scale: int | None, seed: int | None
+) -> None:
+    """Refuse to load another data set than the one that the options describe."""
+    for option, asked, found in (
+        ("--scale", scale, data_set.scale),
+        ("--seed", seed, data_set.seed),
+    ):
+        if asked not in {None, found}:
+            raise UsageError(
+                f"{option} {asked} is not that of the data set in {directory}, {found}",
+                f"drop {option}, or name another --data",
+            )
 
 
 def _reset_document(report: "ResetReport") -> dict[str, Any]:
