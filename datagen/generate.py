@@ -40,12 +40,14 @@ def generate(
     real_sensors: dict[int, Path] | None = None,
     force: bool = False,
     progress: Callable[[int], object] = lambda _rows: None,
+    announce: Callable[[int, int], object] = lambda _rows, _bytes: None,
 ) -> Outcome:
     """Make the data set in `directory`, or find it there.
 
     The files are written beside and moved into place at the end, the manifest last: a directory
     with a manifest is complete. Other data in the directory is refused unless `force`. Two
     processes that want the same directory take turns, and the second finds the data of the first.
+    `announce` is told the rows and bytes to expect before anything is made.
     """
     directory = make_dir(directory.absolute())
     with _turn(directory):
@@ -53,6 +55,7 @@ def generate(
         if found:
             return Outcome(directory, found, reused=True)
         _check_disk(directory, parameters)
+        announce(plan.expected_rows(parameters), plan.expected_bytes(parameters))
         started = time.perf_counter()
         partial = directory / _PARTIAL
         # Only a process that was killed leaves this behind, and ours is the turn now.

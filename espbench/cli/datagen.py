@@ -11,6 +11,10 @@ from espbench.cli import context, options
 if TYPE_CHECKING:
     from datagen.generate import Outcome
 
+# What two cores make, for the estimate (benchmarks/data.py); work shorter than this needs none.
+_ROWS_PER_S = 700_000
+_LONG_S = 2.0
+
 OutDirectory = Annotated[
     Path | None,
     typer.Option("--out", help="Directory of the data set (default: one named by its content)."),
@@ -96,11 +100,24 @@ def datagen(
             real_sensors=real,
             force=force,
             progress=progress,
+            announce=_announce,
         )
     if json:
         context.print_json(_document(outcome))
     else:
         _tell(outcome)
+
+
+def _announce(rows: int, size: int) -> None:
+    """The estimate before long work."""
+    seconds = rows / _ROWS_PER_S
+    if seconds > _LONG_S:
+        logs.LOGGER.info(
+            "about %s rows, %.1f GB, roughly %s to make",
+            f"{rows:,}",
+            size / 1e9,
+            f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min",
+        )
 
 
 def _tell(outcome: "Outcome") -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from datagen import sensors
+from datagen import plan, sensors
 from datagen.parameters import Parameters
 from espbench.cli.datagen import datagen
 from espbench.errors import ConfigError, InputError, UsageError
@@ -91,3 +91,15 @@ def test_impossible_values_are_refused(tmp_path: Path) -> None:
         datagen(out=tmp_path, downtimes="never")
     with pytest.raises(UsageError, match="no locale 'xx_XX'"):
         datagen(out=tmp_path, scale=1, sensor_rows=1, locale="xx_XX", workers=1)
+
+
+def test_long_work_is_announced_and_what_is_there_is_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    datagen(scale=1, sensor_rows=100, workers=1)
+    assert "to make" not in capsys.readouterr().err
+    monkeypatch.setattr(plan, "expected_rows", lambda _parameters: 700_000_000)
+    datagen(scale=1, sensor_rows=100, workers=1)
+    assert "to make" not in capsys.readouterr().err
+    datagen(scale=1, sensor_rows=101, workers=1)
+    assert "about 700,000,000 rows, 0.0 GB, roughly 17 min to make" in capsys.readouterr().err
