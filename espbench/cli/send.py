@@ -299,6 +299,7 @@ def _streams(
 
 
 def _print_table(report: dict[str, Any]) -> None:
+    from rich.console import Console
     from rich.table import Table
 
     table = Table("stream", "asked/s", "achieved/s", "sent", "failed", "retried", "stalls")
@@ -318,7 +319,8 @@ def _print_table(report: dict[str, Any]) -> None:
             *(_median_and_p99(late[kind]) for kind in ("handed", "appended")),
             row["brake"] or "-",
         )
-    logs.stdout.print(table)
+    # Headings that are cut short say nothing; better a line that the terminal folds.
+    Console(file=logs.stdout.file, width=max(logs.stdout.width, 120)).print(table)
     logs.stdout.print(f"CPU of the sender: {report['cpu_s']:.1f} s")
     early = [str(row["stream"]) for row in report["streams"] if row["ended_early"]]
     if early:
