@@ -171,13 +171,23 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _command() -> str:
-    known = {
-        command.name or command.callback.__name__
-        for command in app.registered_commands
-        if command.callback
-    }
-    words = [word for word in sys.argv[1:2] if word in known]
-    return " ".join(["espbench", *words])
+    """The command that was asked for, as far as there is one: `espbench topics delete`."""
+    words, group = ["espbench"], app
+    for word in sys.argv[1:]:
+        commands = {
+            command.name or command.callback.__name__
+            for command in group.registered_commands
+            if command.callback
+        }
+        groups = {each.typer_instance for each in group.registered_groups if each.typer_instance}
+        inner = next((each for each in groups if each.info.name == word), None)
+        if inner is None and word not in commands:
+            break
+        words.append(word)
+        if inner is None:
+            break
+        group = inner
+    return " ".join(words)
 
 
 def _say(text: str, *, verbose: bool = False) -> None:

@@ -51,6 +51,8 @@ def test_version_works_everywhere(arguments: list[str], tmp_path: Path) -> None:
         (["load", "--start-in", "inf"], "--start-in"),
         (["databases", "--batch-ms", "inf"], "--batch-ms"),
         (["clocks", "--host", "x='"], "No closing quotation"),
+        (["topics", "delete"], "see espbench topics delete --help"),
+        (["topics", "nope"], "see espbench topics --help"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(
