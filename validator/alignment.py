@@ -15,13 +15,13 @@ def align(
     actual: int,
     equal: Callable[[Ints, Ints], Bools],
     *,
-    free_end: bool = False,
+    free_end: Bools | None = None,
 ) -> Ints:
     """Pairs (expected, actual), rising in both, with the fewest differences.
 
     An unpaired element of either side costs as much as a pair that is not equal, so that one loss
     is one missing element and not a shift of all that follow. With `free_end` the last expected
-    element is not judged: whatever happens to it costs nothing.
+    element is not judged: it may be absent, or be any of the actual elements that `free_end` marks.
     """
     if not expected or not actual:
         return np.zeros((0, 2), dtype=np.int64)
@@ -32,9 +32,11 @@ def align(
     cost[0] = np.arange(actual + 1)
     unequal = np.zeros((expected, actual), dtype=np.bool_)
     for row in range(expected):
-        judged = not (free_end and row == expected - 1)
+        judged = free_end is None or row < expected - 1
         here = np.full(actual, row, dtype=np.int64)
-        unequal[row] = ~equal(here, everyone) if judged else False
+        unequal[row] = ~equal(here, everyone)
+        if free_end is not None and not judged:
+            unequal[row] &= ~free_end
         best = np.minimum(cost[row, :-1] + unequal[row], cost[row, 1:] + judged)
         first = cost[row, 0] + judged
         # Leaving out actual elements costs one each: a running minimum along the row.
@@ -43,7 +45,7 @@ def align(
     pairs = []
     row, column = expected, actual
     while row and column:
-        judged = not (free_end and row == expected)
+        judged = free_end is None or row < expected
         if cost[row, column] == cost[row - 1, column - 1] + unequal[row - 1, column - 1]:
             pairs.append((row - 1, column - 1))
             row, column = row - 1, column - 1

@@ -7,14 +7,16 @@ from validator.alignment import align
 from validator.records import Bools, Ints
 
 
-def aligned(expected: str, actual: str, *, free_end: bool = False) -> list[tuple[int, int]]:
+def aligned(expected: str, actual: str, free_end: str | None = None) -> list[tuple[int, int]]:
+    """`free_end`: which letters of `actual` may stand for the last expected one, whatever it is."""
     left, right = np.array(list(expected)), np.array(list(actual))
 
     def equal(row: Ints, column: Ints) -> Bools:
         same: Bools = left[row] == right[column]
         return same
 
-    pairs = align(len(expected), len(actual), equal, free_end=free_end)
+    free = None if free_end is None else np.array([one in free_end for one in actual])
+    pairs = align(len(expected), len(actual), equal, free_end=free)
     return [(int(row), int(column)) for row, column in pairs]
 
 
@@ -27,8 +29,14 @@ def test_one_loss_is_one_missing() -> None:
 
 
 def test_the_last_may_be_anything() -> None:
-    assert aligned("abc", "ab", free_end=True) == [(0, 0), (1, 1)]
-    assert aligned("abc", "abx", free_end=True) == [(0, 0), (1, 1), (2, 2)]
+    assert aligned("abc", "ab", "abx") == [(0, 0), (1, 1)]
+    assert aligned("abc", "abx", "abx") == [(0, 0), (1, 1), (2, 2)]
+    assert aligned("abc", "ax", "abx") == [(0, 0), (2, 1)]
+
+
+def test_the_last_may_not_be_what_came_too_early_for_it() -> None:
+    assert aligned("abc", "ax", "") == [(0, 0), (1, 1)]
+    assert aligned("abc", "abc", "") == [(0, 0), (1, 1), (2, 2)]
 
 
 @given(st.text("ab", max_size=8), st.text("ab", max_size=8))

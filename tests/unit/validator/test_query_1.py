@@ -145,3 +145,20 @@ def test_a_window_without_input_gives_nothing(judged: Judged) -> None:
     key = str(int(sink.records[19].key or b"0") + 3_000).encode()
     extra = changed(sink, lambda r: r.append(replace(r[-1], key=key)))
     assert judged("q1", gap, extra)["counts"]["extra"] == 1
+
+
+def test_without_a_key_an_early_answer_is_not_that_of_the_last_window(judged: Judged) -> None:
+    def spoil(records: list[Record]) -> None:
+        records.pop()
+        records[-1] = replace(records[-1], value=b"1,2,3,4")
+
+    found = judged("q1", INPUT, changed(answers(INPUT, keys=False), spoil))
+    counts = found["counts"]
+    assert (counts["wrong"], counts["missing"], counts["matched"]) == (1, 0, LAST - 1)
+
+
+def test_windows_out_of_order_are_counted_and_not_wrong(judged: Judged) -> None:
+    found = judged("q1", INPUT, changed(RIGHT, lambda r: r.insert(3, r.pop(8))))
+    assert (found["correctness"], found["counts"]["out_of_order"]) == ("correct", 1)
+    shown = [one for one in found["witnesses"] if one["kind"] == "out_of_order"]
+    assert [one["offset"] for one in shown] == [3]
