@@ -1,15 +1,15 @@
 """Expected outputs of the queries that answer record by record."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy.typing as npt
 
-from validator.records import Bools, Ints
+from validator.fingerprints import Prints
+from validator.records import Bools, Ints, Rows
 from validator.streams import Stream
-from validator.texts import take
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,55 +17,45 @@ class Expected:
     """Expected outputs, in the order of their inputs.
 
     `source` is the place of the input's stream in the query's list of streams, `row` the input's
-    row there, and `owed_row` that of the last input that the output needs. `text` is the value, or
-    the part of it that must be equal. `optional` outputs may be present or absent: the borderline.
+    row there, and `owed_row` that of the last input that the output needs. `text` is the
+    fingerprint of the value, or of the part of it that must be equal. `optional` outputs may be
+    present or absent: the borderline.
     """
 
-    source: Ints
-    row: Ints
-    owed_row: Ints
-    text: pa.ChunkedArray
+    source: npt.NDArray[np.int8]
+    row: Rows
+    owed_row: Rows
+    text: Prints
     optional: Bools
 
     def __len__(self) -> int:
         return len(self.row)
 
 
-def without_due(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """`<id>;<due_ms>;<line>` to `<id>;<line>`."""
-    return pc.replace_substring_regex(values, r"^([^;]*);[^;]*;", r"\1;", max_replacements=1)
-
-
-Rewrite = Callable[[pa.ChunkedArray], pa.ChunkedArray]
-
-
 def expect_rows(
-    streams: list[Stream],
-    chosen: list[Bools],
-    rewrite: Rewrite | None = None,
-    optional: list[Bools] | None = None,
+    streams: list[Stream], chosen: list[Bools], optional: list[Bools] | None = None
 ) -> Expected:
-    """The outputs of chosen rows of each stream, `rewrite` making the value from the input's.
-
-    The values of all chosen rows must have been kept.
-    """
+    """The outputs of chosen rows of each stream; all of them must be kept ones."""
     sources, rows, texts, maybe = [], [], [], []
     for place, (stream, mask) in enumerate(zip(streams, chosen, strict=True)):
-        chosen_rows = np.flatnonzero(mask)
-        sources.append(np.full(len(chosen_rows), place, dtype=np.int64))
+        chosen_rows = narrow(np.flatnonzero(mask), len(stream))
+        sources.append(np.full(len(chosen_rows), place, dtype=np.int8))
         rows.append(chosen_rows)
         if len(chosen_rows) == len(stream.kept):
-            values = stream.kept_values
+            texts.append(stream.answers)
         else:
-            kept_place = np.searchsorted(stream.kept, chosen_rows)
-            values = pa.chunked_array([take(stream.kept_values, kept_place)], type=pa.binary())
-        texts.extend((rewrite(values) if rewrite else values).chunks)
+            texts.append(stream.answers[np.searchsorted(stream.kept.all(), chosen_rows)])
         none = np.zeros(len(chosen_rows), dtype=np.bool_)
         maybe.append(none if optional is None else optional[place][chosen_rows])
-    return Expected(
-        source=np.concatenate(sources),
-        row=np.concatenate(rows),
-        owed_row=np.concatenate(rows),
-        text=pa.chunked_array(texts, type=pa.binary()),
-        optional=np.concatenate(maybe),
-    )
+    row = joined(rows)
+    return Expected(joined(sources), row, row, joined(texts), joined(maybe))
+
+
+def narrow(rows: Ints, count: int) -> Rows:
+    """Row numbers below `count` in half the bytes, where that is enough."""
+    return rows.astype(np.int32) if count < 2**31 else rows
+
+
+def joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """All parts as one array; one part as it is."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -35,15 +35,16 @@ def judge(request: Request) -> Verdict:
     begun = time.perf_counter()
     oracle = oracle_of(request.query)
     streams = [
-        read_stream(number, request.sources[number], oracle.keeps, oracle.measured)
+        read_stream(
+            number, request.sources[number], oracle.keeps, oracle.answering, oracle.measured
+        )
         for number in request.query.streams
         if number in request.sources
     ]
     for stream in streams:
         check_ids(stream, request.sent(stream.number))
         check_partitions(stream)
-    echo = streams[0] if streams and oracle.echoes else None
-    outputs = read_outputs(request.sink, oracle.reads, echo) if request.sink else None
+    outputs = read_outputs(request.sink, oracle.reads) if request.sink else None
     tables = {name: read_table(name, path) for name, path in request.tables.items()}
     outcome, failure = _ask(oracle, request, streams, outputs, tables, whole=not request.problems)
     problems, notes = _problems(request, streams, outputs, tables)

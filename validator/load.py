@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from validator.latency import statistics
+from validator.records import Ints
 from validator.streams import SentReport, Stream
 
 RATE_TOLERANCE = 0.01
@@ -49,14 +50,11 @@ def judge_stream(
 ) -> StreamLoad:
     """Judge one stream by what the broker stamped and what the sender reported."""
     stamped = stream.topic.stamped and len(stream) > 0
-    has_due = stream["has_due"]
     load = StreamLoad(
         stream=stream.number,
         asked_rate=asked_rate,
         achieved_rate=None,
-        lateness_ms=statistics(stream.topic.timestamp_ms[has_due] - stream["due_ms"][has_due])
-        if stamped
-        else None,
+        lateness_ms=statistics(_lateness(stream)) if stamped else None,
         failed=report.failed if report else None,
         stalls=report.stalls if report else None,
     )
@@ -96,6 +94,14 @@ def judge_stream(
     elif asked_rate is not None and rate_is_right is not None:
         load.valid = True
     return load
+
+
+def _lateness(stream: Stream) -> Ints:
+    """How late each record came that says when it was due, in milliseconds."""
+    late_ms = stream.topic.timestamp_ms
+    late_ms -= stream["due_ms"]
+    has_due = stream["has_due"]
+    return late_ms if has_due.all() else late_ms[has_due]
 
 
 def _rate(stream: Stream, asked: float | None) -> tuple[float | None, bool | None]:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from validator.records import Bools, Ints
-from validator.texts import equal, take
+from validator.fingerprints import Prints
+from validator.records import Bools, Ints, Rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,13 +24,13 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Expected or actual outputs: identity code, the text to be compared, and when they came.
+    """Expected or actual outputs: identity code, the text's fingerprint, and when they came.
 
     `number`, where values hold one, is compared within a tolerance instead of as text.
     """
 
     code: Ints
-    text: pa.ChunkedArray
+    text: Prints
     when: Ints
     number: Floats | None = None
 
@@ -48,10 +47,10 @@ class Matching:
     answers or repeats, or -1.
     """
 
-    answer: Ints
+    answer: Rows
     right: Bools
     kind: npt.NDArray[np.int8]
-    expected: Ints
+    expected: Rows
 
     def count(self, kind: int) -> int:
         """How many actual outputs are of this kind."""
@@ -80,11 +79,8 @@ def _match(expected: Side, actual: Side, tolerance: float) -> Matching:
     fresh = np.ones(len(codes), dtype=np.bool_)
     fresh[1:] = codes[1:] != codes[:-1]
     neighbours = np.flatnonzero(~fresh)
-    differing = ~equal(
-        expected.text,
-        expected_order[neighbours],
-        expected.text,
-        expected_order[neighbours - 1],
+    differing = (
+        expected.text[expected_order[neighbours]] != expected.text[expected_order[neighbours - 1]]
     )
     if not differing.any():
         return _match_uniform(expected, actual, expected_order, fresh, tolerance)
@@ -109,7 +105,7 @@ def _match_uniform(
     group[group == len(begin)] = 0
     known = np.flatnonzero(expected.code[order[begin]][group] == actual.code)
     first = order[begin[group[known]]]
-    right = equal(expected.text, first, actual.text, known)
+    right = expected.text[first] == actual.text[known]
     if expected.number is not None and actual.number is not None:
         right &= np.abs(actual.number[known] - expected.number[first]) <= tolerance
     good, bad = known[right], known[~right]
@@ -143,16 +139,11 @@ def _match_refined(expected: Side, actual: Side, mixed: Ints, tolerance: float) 
     """
     expected_rows = np.flatnonzero(np.isin(expected.code, mixed))
     actual_rows = np.flatnonzero(np.isin(actual.code, mixed))
-    texts = pa.concat_arrays([take(expected.text, expected_rows), take(actual.text, actual_rows)])
-    text_code = texts.dictionary_encode(null_encoding="encode").indices.to_numpy()
     split = len(expected_rows)
-    pairs = np.stack(
-        [
-            np.concatenate([expected.code[expected_rows], actual.code[actual_rows]]),
-            text_code.astype(np.int64),
-        ]
-    )
-    _, fine = np.unique(pairs, axis=1, return_inverse=True)
+    texts = np.concatenate([expected.text[expected_rows], actual.text[actual_rows]])
+    _, text_code = np.unique(texts, return_inverse=True)
+    codes = np.concatenate([expected.code[expected_rows], actual.code[actual_rows]])
+    _, fine = np.unique(np.stack([codes, text_code]), axis=1, return_inverse=True)
     above = 1 + max(int(expected.code.max()), int(actual.code.max(initial=0)))
     expected_code, actual_code = expected.code.copy(), actual.code.copy()
     expected_code[expected_rows] = above + fine.reshape(-1)[:split]
@@ -207,12 +198,12 @@ def tell_apart(expected: Side, actual: Side, tolerance: float) -> tuple[Side, Si
 Numbered = list[tuple[float, int]]
 
 
-def _by_text(side: Side, codes: Ints) -> dict[tuple[int, bytes | None], Numbered]:
+def _by_text(side: Side, codes: Ints) -> dict[tuple[int, int], Numbered]:
     """Number and row of the outputs with these codes, rising, by code and text."""
     assert side.number is not None  # noqa: S101 - looked at by the caller
     rows = np.flatnonzero(np.isin(side.code, codes))
-    found: dict[tuple[int, bytes | None], Numbered] = {}
-    for row, text in zip(rows.tolist(), take(side.text, rows).to_pylist(), strict=True):
+    found: dict[tuple[int, int], Numbered] = {}
+    for row, text in zip(rows.tolist(), side.text[rows].tolist(), strict=True):
         found.setdefault((int(side.code[row]), text), []).append((float(side.number[row]), row))
     return {key: sorted(numbered) for key, numbered in found.items()}
 
@@ -230,8 +221,8 @@ def _pairs(wanted: Numbered, given: Numbered, tolerance: float) -> dict[int, int
     return pairs
 
 
-def _blank(count: int) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.nulls(count, pa.binary())])
+def _blank(count: int) -> Prints:
+    return np.zeros(count, dtype=np.uint64)
 
 
 def _rank(groups: Ints) -> Ints:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from validator.packed import Packed
 from validator.records import Bools, Ints
 
 KINDS = ("wrong", "missing", "extra", "duplicate", "out_of_order", "surplus", "borderline")
@@ -41,33 +42,93 @@ class Witness:
         }
 
 
-@dataclass(frozen=True, slots=True)
+Column = npt.NDArray[Any] | Packed
+
+
+def _packed(column: Column) -> Packed:
+    return column if isinstance(column, Packed) else Packed.of(column)
+
+
 class Answers:
     """Every expected answer that is judged: when it was owed, when given, when its input was due.
 
     `stream`, `partition`, `offset`, `id` name its last input. Times are epoch milliseconds, those
     that a database gave with decimals, or `UNKNOWN_MS`. `given`: an answer of this identity came,
-    right or wrong; `matched`: a right one.
+    right or wrong; `matched`: a right one. All but the last two are held packed: each look at one
+    makes the array anew.
     """
 
-    stream: Ints
-    partition: Ints
-    offset: Ints
-    id: Ints
-    owed_ms: Ints
-    given_ms: npt.NDArray[Any]
-    due_ms: Ints
-    given: Bools
-    matched: Bools
+    def __init__(
+        self,
+        *,
+        stream: Column,
+        partition: Column,
+        offset: Column,
+        id: Column,
+        owed_ms: Column,
+        given_ms: Column,
+        due_ms: Column,
+        given: Bools,
+        matched: Bools,
+    ) -> None:
+        self._stream = _packed(stream)
+        self._partition = _packed(partition)
+        self._offset = _packed(offset)
+        self._id = _packed(id)
+        self._owed_ms = _packed(owed_ms)
+        self._given_ms = _packed(given_ms)
+        self._due_ms = _packed(due_ms)
+        self.given, self.matched = given, matched
 
     def __len__(self) -> int:
-        return len(self.owed_ms)
+        return len(self._owed_ms)
+
+    @property
+    def stream(self) -> Ints:
+        """The number of its stream."""
+        return self._stream.all()
+
+    @property
+    def partition(self) -> Ints:
+        """The partition of its input."""
+        return self._partition.all()
+
+    @property
+    def offset(self) -> Ints:
+        """The offset of its input."""
+        return self._offset.all()
+
+    @property
+    def id(self) -> Ints:
+        """The id of its input."""
+        return self._id.all()
+
+    @property
+    def owed_ms(self) -> Ints:
+        """When its input had come."""
+        return self._owed_ms.all()
+
+    @property
+    def given_ms(self) -> npt.NDArray[Any]:
+        """When it was given."""
+        return self._given_ms.all()
+
+    @property
+    def due_ms(self) -> Ints:
+        """When its input was due."""
+        return self._due_ms.all()
 
     @classmethod
     def none(cls) -> "Answers":
         """No answers at all."""
         ints, bools = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
-        return cls(ints, ints, ints, ints, ints, ints, ints, bools, bools)
+        return cls(
+            **dict.fromkeys(
+                ("stream", "partition", "offset", "id", "owed_ms", "given_ms", "due_ms"), ints
+            ),
+            given=bools,
+            matched=bools,
+        )
 
 
 @dataclass(slots=True)

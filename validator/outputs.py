@@ -4,44 +4,42 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from validator.ahead import ahead
+from validator.batches import Batch
 from validator.evidence import Evidence
+from validator.fingerprints import id_and_line
+from validator.packed import PackedColumns
 from validator.records import RawBytes, take_apart
-from validator.streams import MF01, MF03, SENSOR_COLUMNS, WORKPLACE, Columns, Stream
-from validator.texts import flat
+from validator.streams import MF01, MF03, SENSOR_COLUMNS, WORKPLACE, Columns
 from validator.topics import Topic, TopicBuilder, TopicFile, read_batches
 
-Reads = Callable[[pa.Array], Columns]
+# Keys and values to columns.
+Reads = Callable[[pa.Array, pa.Array], Columns]
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """All records of the sink, as columns of equal length; `values` and `keys` are Arrow binary."""
+    """All records of the sink as columns of equal length, packed; keys and values are not held."""
 
     topic: Topic
-    columns: Columns
-    values: pa.ChunkedArray
-    keys: pa.ChunkedArray
+    columns: PackedColumns
 
     def __len__(self) -> int:
         return len(self.topic)
 
 
-def sensor_outputs(fields: int) -> Reads:
-    """How to read outputs that hold a sensor line after `fields` fields, the first being the id."""
-
-    def read(values: pa.Array) -> Columns:
-        return identity_columns(RawBytes.of(values), fields)
-
-    return read
+def sensor_output(_keys: pa.Array, values: pa.Array) -> Columns:
+    """Read outputs `<id>;<line>`."""
+    raw = RawBytes.of(values)
+    return identity_columns(raw, fields=1) | {"text": id_and_line(values, fields=1)}
 
 
 def identity_columns(raw: RawBytes, fields: int) -> dict[str, Any]:
     """The identity of outputs, (column 57, id), and the columns that conditions look at.
 
-    Without an identity an output is malformed.
+    Without an identity an output is malformed. `fields` stand before the line, the first is the id.
     """
     parts = take_apart(raw, fields=fields, columns=SENSOR_COLUMNS)
     number, has_id = parts.whole(0)
@@ -53,58 +51,18 @@ def identity_columns(raw: RawBytes, fields: int) -> dict[str, Any]:
     return found
 
 
-class _Echo:
-    """Outputs that are the next inputs, byte by byte, need neither be taken apart nor be kept."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-        self._columns = {name: stream[name] for name in ("id", "workplace", "has_identity")}
-        self._next = 0
-
-    def take(self, values: pa.Array) -> tuple[Columns, list[pa.Array]] | None:
-        """Columns and values from the source; None where these are not the next inputs."""
-        begin, end = self._next, self._next + len(values)
-        inputs = self._stream.kept_values.slice(begin, len(values))
-        if len(inputs) < len(values) or not flat(inputs).equals(values):
-            return None
-        self._next = end
-        columns = {name: column[begin:end] for name, column in self._columns.items()}
-        return columns, inputs.chunks
-
-    def resume(self, columns: Columns) -> None:
-        """After outputs that were no echo in order: go on behind the input of the last one."""
-        known = np.flatnonzero(columns["has_identity"])
-        if len(known):
-            behind = np.flatnonzero(self._columns["id"] == columns["id"][known[-1]])
-            self._next = int(behind[0]) + 1 if len(behind) else self._next
-
-
-def read_outputs(file: TopicFile, reads: Reads, echo: Stream | None = None) -> Outputs:
-    """Read the sink topic; `echo` is the source where outputs are inputs unchanged."""
+def read_outputs(file: TopicFile, reads: Reads) -> Outputs:
+    """Read the sink topic."""
     evidence = Evidence(file.shown)
     builder = TopicBuilder(file, evidence)
     nothing = pa.array([], type=pa.binary())
-    parts: list[Columns] = [reads(nothing)]
-    values, keys = [nothing], [nothing]
-    echoed = _Echo(echo) if echo is not None else None
-    for batch in read_batches(file, evidence):
+    columns = PackedColumns.like(reads(nothing, nothing))
+
+    def read(batch: Batch) -> Columns:
+        return reads(batch.key, batch.value)
+
+    for batch, found in ahead(read_batches(file, evidence), read):
         builder.add(batch)
-        keys.append(batch.key)
-        same = echoed.take(batch.value) if echoed else None
-        if same is not None:
-            parts.append(same[0])
-            values.extend(same[1])
-            continue
-        parts.append(reads(batch.value))
-        values.append(batch.value)
-        if echoed:
-            echoed.resume(parts[-1])
+        columns.add(found)
     topic, keep = builder.finish()
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    all_values = pa.chunked_array(values, type=pa.binary())
-    all_keys = pa.chunked_array(keys, type=pa.binary())
-    if keep is not None:
-        columns = {name: column[keep] for name, column in columns.items()}
-        all_values = all_values.filter(pa.array(keep))
-        all_keys = all_keys.filter(pa.array(keep))
-    return Outputs(topic, columns, all_values, all_keys)
+    return Outputs(topic, columns.only(keep))

@@ -6,12 +6,15 @@ batch: positions of separators by numpy, integers digit by digit over all record
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 Ints = npt.NDArray[np.int64]
+# Numbers of rows, in as few bytes as there are rows.
+Rows = npt.NDArray[np.integer[Any]]
 Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
@@ -205,7 +208,7 @@ def _digits(data: Bytes, stop: Ints, count: Ints) -> tuple[Ints, Bools]:
     right = np.ones(len(stop), dtype=np.bool_)
     if not len(stop):
         return numbers, right
-    words = _words(data)
+    words = unaligned_words(data)
     for place in range(0, int(count.max()), WORD):
         end = stop - place
         begin = np.maximum(end - WORD, 0)
@@ -222,7 +225,7 @@ def _digits(data: Bytes, stop: Ints, count: Ints) -> tuple[Ints, Bools]:
     return numbers, right
 
 
-def _words(data: Bytes) -> npt.NDArray[np.uint64]:
+def unaligned_words(data: Bytes) -> npt.NDArray[np.uint64]:
     """The eight bytes that begin at each place."""
     if len(data) < WORD:
         data = np.concatenate([data, np.zeros(WORD - len(data), dtype=np.uint8)])

@@ -2,29 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 
-from validator.expected import Expected
-from validator.matching import (
-    DUPLICATE,
-    EXTRA,
-    MATCHED,
-    WRONG,
-    Floats,
-    Matching,
-    Side,
-    identity_codes,
-    match,
-)
+from validator.expected import Expected, narrow
+from validator.matching import DUPLICATE, EXTRA, MATCHED, WRONG, Floats, Matching, identity_codes
 from validator.order import out_of_order
-from validator.outcome import UNKNOWN_MS, WITNESSES_PER_KIND, Answers, Outcome, Witness
+from validator.outcome import UNKNOWN_MS, Answers, Outcome
 from validator.outputs import Outputs
-from validator.records import Bools, Ints, text
+from validator.packed import Packed
+from validator.records import Bools, Ints, Rows
+from validator.slices import SLICE, match_by_slices, of_inputs
 from validator.streams import Stream
-from validator.texts import take, value
+from validator.witnesses import show_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +24,7 @@ class Case:
 
     `plausible`: which outputs could answer some input that was not captured. `by_value`: outputs
     and inputs without an identity are matched by their whole value (identity echoes what is
-    malformed).
-    `texts`: the part of the outputs that must be equal, where that is not the whole value.
+    malformed). `shown`: the answer of an input, from its value and the row of its expectation.
     """
 
     streams: list[Stream]
@@ -42,10 +32,11 @@ class Case:
     outputs: Outputs
     plausible: Bools
     exactly_once: bool
+    shown: Callable[[bytes | None, int], bytes | None]
     by_value: bool = False
-    texts: pa.ChunkedArray | None = None
-    # A number in expected and actual outputs, and how far apart they may be.
-    numbers: tuple[Floats, Floats] | None = None
+    # A number of the expected outputs, that of the outputs being `number`, and how far apart they
+    # may be.
+    numbers: Floats | None = None
     tolerance: float = 0.0
     # Windows: a single input that was not captured may change every answer.
     every_input_counts: bool = False
@@ -53,19 +44,8 @@ class Case:
 
 def judge_records(case: Case) -> Outcome:
     """Compare, count, and tell what is certain from what missing evidence leaves open."""
-    expected, outputs = case.expected, case.outputs
-    expected_code, output_code = _codes(case)
-    owed_ms = _of_last_input(case, lambda stream: stream.topic.timestamp_ms)
-    found = match(
-        Side(expected_code, expected.text, owed_ms, case.numbers[0] if case.numbers else None),
-        Side(
-            output_code,
-            outputs.values if case.texts is None else case.texts,
-            outputs.topic.timestamp_ms if outputs.topic.stamped else np.zeros_like(output_code),
-            case.numbers[1] if case.numbers else None,
-        ),
-        case.tolerance,
-    )
+    expected = case.expected
+    found = match_by_slices(case)
     required = ~expected.optional
     answered = found.answer >= 0
     moved = _moved(case, found)
@@ -74,7 +54,7 @@ def judge_records(case: Case) -> Outcome:
     outcome = Outcome()
     outcome.counts = {
         "expected": int(judged.sum()),
-        "actual": len(outputs),
+        "actual": len(case.outputs),
         "matched": int((found.right & required).sum()),
         "missing": int((~answered & required).sum()),
         "extra": found.count(EXTRA),
@@ -85,70 +65,49 @@ def judge_records(case: Case) -> Outcome:
         "borderline": int(expected.optional.sum()),
     }
     _decide(case, found, outcome)
-    outcome.answers = _answers(case, found, required, owed_ms)
-    outcome.witnesses = _witnesses(case, found, moved)
+    outcome.witnesses = show_records(case, found, moved)
+    outcome.answers = _answers(case, found, required)
     return outcome
-
-
-def _codes(case: Case) -> tuple[Ints, Ints]:
-    """Identity codes of both sides; an output without an identity gets one that nobody expects."""
-    outputs, expected = case.outputs, case.expected
-    workplace = _of_input(case, lambda stream: stream["workplace"])
-    number = _of_input(case, lambda stream: stream["id"])
-    has_identity = _of_input(case, lambda stream: stream["has_identity"]).astype(np.bool_)
-    output_has = outputs.columns["has_identity"]
-    expected_code, output_code = identity_codes(
-        workplace, number, outputs.columns["workplace"], outputs.columns["id"]
-    )
-    if has_identity.all() and output_has.all():
-        return expected_code, output_code
-    above = 1 + max(int(expected_code.max(initial=0)), int(output_code.max(initial=0)))
-    expected_rows = np.flatnonzero(~has_identity)
-    output_rows = np.flatnonzero(~output_has)
-    if case.by_value:
-        both = pa.concat_arrays(
-            [take(expected.text, expected_rows), take(outputs.values, output_rows)]
-        )
-        codes = both.dictionary_encode(null_encoding="encode").indices.to_numpy().astype(np.int64)
-    else:
-        codes = np.arange(len(expected_rows) + len(output_rows))
-    expected_code[expected_rows] = above + codes[: len(expected_rows)]
-    output_code[output_rows] = above + codes[len(expected_rows) :]
-    return expected_code, output_code
-
-
-def _of_input(case: Case, column: Callable[[Stream], Any]) -> Ints:
-    """A column of the expected outputs' own inputs."""
-    return _of_rows(case, column, case.expected.row)
-
-
-def _of_last_input(case: Case, column: Callable[[Stream], Any]) -> Ints:
-    """A column of the last inputs that the expected outputs need."""
-    return _of_rows(case, column, case.expected.owed_row)
-
-
-def _of_rows(case: Case, column: Callable[[Stream], Any], rows: Ints) -> Ints:
-    if len(case.streams) == 1:
-        return np.asarray(column(case.streams[0])[rows], dtype=np.int64)
-    found = np.zeros(len(rows), dtype=np.int64)
-    for place, stream in enumerate(case.streams):
-        here = case.expected.source == place
-        found[here] = column(stream)[rows[here]]
-    return found
 
 
 def _moved(case: Case, found: Matching) -> Ints:
     """The outputs that are out of order, rising."""
-    rows = np.flatnonzero(found.kind == MATCHED)
-    inputs = found.expected[rows]
-    source = case.expected.source[inputs]
-    partition = _of_input(case, lambda stream: stream.topic.partition)[inputs]
-    offset = _of_input(case, lambda stream: stream.topic.offset)[inputs]
-    sink = case.outputs.topic
-    lane = source
-    for part in (partition, sink.partition[rows]):
-        lane = lane * (int(part.max(initial=0)) + 1) + part
-    return rows[out_of_order(lane, sink.offset[rows], offset)]
+    rows = narrow(np.flatnonzero(found.kind == MATCHED), len(case.outputs))
+    # Of each lane the last places, in the sink and in the source.
+    ends: dict[int, tuple[int, int]] = {}
+    if all(
+        _in_order(*_lanes(case, found, rows[begin : begin + SLICE]), ends)
+        for begin in range(0, len(rows), SLICE)
+    ):
+        return np.zeros(0, dtype=np.int64)
+    return np.asarray(rows[out_of_order(*_lanes(case, found, rows))], dtype=np.int64)
+
+
+def _lanes(case: Case, found: Matching, rows: Rows) -> tuple[Ints, Ints, Ints]:
+    """Lane, offset and the input's offset of outputs; order is kept within a lane."""
+    inputs, places = found.expected[rows], case.outputs.topic.places
+    lane = case.expected.source[inputs].astype(np.int64) << 62
+    lane += of_inputs(case.streams, case.expected, "partition", case.expected.row, inputs) << 31
+    lane += places.partition.at(rows)
+    offset = of_inputs(case.streams, case.expected, "offset", case.expected.row, inputs)
+    return lane, places.offset.at(rows), offset
+
+
+def _in_order(lane: Ints, offset: Ints, source: Ints, ends: dict[int, tuple[int, int]]) -> bool:
+    """Whether these go on in the order of their lanes, as the rows are; takes note in `ends`."""
+    if len(lane) and (lane != lane[0]).any():
+        order = np.argsort(lane, kind="stable")
+        lane, offset, source = lane[order], offset[order], source[order]
+    change = lane[1:] != lane[:-1]
+    if not (change | ((offset[1:] > offset[:-1]) & (source[1:] > source[:-1]))).all():
+        return False
+    borders = [0, *(np.flatnonzero(change) + 1).tolist(), len(lane)]
+    for begin, end in pairwise(borders):
+        last = ends.get(int(lane[begin]), (-1, -1))
+        if offset[begin] <= last[0] or source[begin] <= last[1]:
+            return False
+        ends[int(lane[begin])] = int(offset[end - 1]), int(source[end - 1])
+    return True
 
 
 def _decide(case: Case, found: Matching, outcome: Outcome) -> None:
@@ -202,76 +161,35 @@ def _input_is_known(case: Case, rows: Ints) -> Bools:
     return known
 
 
-def _answers(case: Case, found: Matching, required: Bools, owed_ms: Ints) -> Answers:
-    sink = case.outputs.topic
-    given = found.answer >= 0
-    given_ms = np.full(len(required), UNKNOWN_MS, dtype=np.int64)
-    given_ms[given] = sink.timestamp_ms[found.answer[given]]
-    has_due = _of_last_input(case, lambda stream: stream["has_due"]).astype(np.bool_)
-    due_ms = np.where(has_due, _of_last_input(case, lambda stream: stream["due_ms"]), UNKNOWN_MS)
-    numbers = np.array([stream.number for stream in case.streams], dtype=np.int64)
-    return Answers(
-        stream=numbers[case.expected.source[required]],
-        partition=_of_input(case, lambda stream: stream.topic.partition)[required],
-        offset=_of_input(case, lambda stream: stream.topic.offset)[required],
-        id=_of_input(case, lambda stream: stream["id"])[required],
-        owed_ms=owed_ms[required],
-        given_ms=given_ms[required],
-        due_ms=due_ms[required],
-        given=given[required],
-        matched=(found.right & given)[required],
-    )
-
-
-def _witnesses(case: Case, found: Matching, moved: Ints) -> list[Witness]:
+def _answers(case: Case, found: Matching, required: Bools) -> Answers:
     expected = case.expected
-    sink = case.outputs.topic
-    shown: list[Witness] = []
-
-    def input_of(row: int) -> dict[str, object]:
-        stream = case.streams[int(expected.source[row])]
-        place = int(expected.row[row])
-        return {
-            "topic": stream.topic.name,
-            "partition": int(stream.topic.partition[place]),
-            "offset": int(stream.topic.offset[place]),
-        }
-
-    def show_output(kind: str, row: int) -> Witness:
-        answered = int(found.expected[row])
-        return Witness(
-            kind=kind,
-            topic=sink.name,
-            partition=int(sink.partition[row]),
-            offset=int(sink.offset[row]),
-            expected=text(value(expected.text, answered)) if answered >= 0 else None,
-            actual=text(value(case.outputs.values, row)),
-            more={"input": input_of(answered)} if answered >= 0 else {},
+    asked = narrow(np.flatnonzero(required), len(required))
+    given = (found.answer >= 0)[asked]
+    given_ms = np.full(len(asked), UNKNOWN_MS, dtype=np.int64)
+    given_ms[given] = case.outputs.topic.places.timestamp_ms.at(found.answer[asked][given])
+    given_packed = Packed.of(given_ms)
+    del given_ms
+    due_ms = of_inputs(case.streams, case.expected, "due_ms", expected.owed_row, asked)
+    due_ms[
+        ~of_inputs(case.streams, case.expected, "has_due", expected.owed_row, asked).astype(
+            np.bool_
         )
-
-    def show_input(kind: str, row: int) -> Witness:
-        place, answer = input_of(row), int(found.answer[row])
-        return Witness(
-            kind=kind,
-            topic=str(place["topic"]),
-            partition=int(str(place["partition"])),
-            offset=int(str(place["offset"])),
-            expected=text(value(expected.text, row)),
-            actual=text(value(case.outputs.values, answer)) if answer >= 0 else None,
-        )
-
-    def first(rows: Ints) -> list[int]:
-        order = np.lexsort((sink.offset[rows], sink.partition[rows]))
-        return [int(row) for row in rows[order][:WITNESSES_PER_KIND]]
-
-    shown.extend(show_output("wrong", row) for row in first(np.flatnonzero(found.kind == WRONG)))
-    missing = np.flatnonzero(found.missing & ~expected.optional)[:WITNESSES_PER_KIND]
-    shown.extend(show_input("missing", int(row)) for row in missing)
-    shown.extend(show_output("extra", row) for row in first(np.flatnonzero(found.kind == EXTRA)))
-    shown.extend(
-        show_output("duplicate", row) for row in first(np.flatnonzero(found.kind == DUPLICATE))
+    ] = UNKNOWN_MS
+    due_packed = Packed.of(due_ms)
+    del due_ms
+    numbers = np.array([stream.number for stream in case.streams], dtype=np.int8)
+    return Answers(
+        stream=Packed.of(numbers[expected.source[asked]]),
+        partition=Packed.of(
+            of_inputs(case.streams, case.expected, "partition", expected.row, asked)
+        ),
+        offset=Packed.of(of_inputs(case.streams, case.expected, "offset", expected.row, asked)),
+        id=Packed.of(of_inputs(case.streams, case.expected, "id", expected.row, asked)),
+        owed_ms=Packed.of(
+            of_inputs(case.streams, case.expected, "timestamp_ms", expected.owed_row, asked)
+        ),
+        given_ms=given_packed,
+        due_ms=due_packed,
+        given=given,
+        matched=(found.right[asked] & given),
     )
-    shown.extend(show_output("out_of_order", row) for row in first(moved))
-    borderline = np.flatnonzero(expected.optional)[:WITNESSES_PER_KIND]
-    shown.extend(show_input("borderline", int(row)) for row in borderline)
-    return shown

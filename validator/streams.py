@@ -5,7 +5,7 @@ columns, and the columns that queries use are integers. Anything else is malform
 shown, and no query but identity answers it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,9 @@ import pyarrow as pa
 from validator.ahead import ahead
 from validator.batches import Batch
 from validator.evidence import Evidence
-from validator.packed import Packed
-from validator.records import Bools, Ints, RawBytes, is_utf8, take_apart
+from validator.fingerprints import Prints, nothing
+from validator.packed import Packed, PackedColumns
+from validator.records import Bools, Ints, RawBytes, Rows, is_utf8, take_apart
 from validator.topics import Topic, TopicBuilder, TopicFile, read_batches
 
 SENSOR_COLUMNS = 57
@@ -26,24 +27,10 @@ PRODUCTION_COLUMNS = 4
 SHOWN_MALFORMED = 5
 
 Columns = Mapping[str, Any]
-# Which records of a batch must keep their value for the oracle.
+# Which records of a batch may have to be answered.
 Keeps = Callable[[Columns], Bools]
-
-
-class PackedColumns(Mapping[str, Any]):
-    """The columns of a stream, packed: each look at one makes the array anew."""
-
-    def __init__(self, packed: dict[str, Packed]) -> None:
-        self._packed = packed
-
-    def __getitem__(self, name: str) -> Any:
-        return self._packed[name].all()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        return len(self._packed)
+# The fingerprints of what would answer these values.
+Answering = Callable[[pa.Array], Prints]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +40,14 @@ class Stream:
     Always there: `id`, `due_ms`, `has_due`, `well_formed`. A sensor stream adds `workplace`,
     `has_identity` (id and workplace can be read, whatever else is wrong), and of `mf01`, `mf02`,
     `mf03` those that were asked for; production times add `o_id`, `ol_number`, `pol_number`,
-    `is_end`. Values are held for the rows in `kept` only.
+    `is_end`. Of the rows in `kept` the fingerprints of their answers are held, of none its value.
     """
 
     number: int
     topic: Topic
     columns: PackedColumns
-    kept: Ints
-    kept_values: pa.ChunkedArray
+    kept: Packed
+    answers: Prints
     malformed_rows: Ints
     malformed_values: list[bytes | None]
 
@@ -69,6 +56,10 @@ class Stream:
 
     def __getitem__(self, name: str) -> Any:
         return self.columns[name]
+
+    def at(self, name: str, rows: Rows) -> Any:
+        """A column in some rows."""
+        return self.columns.at(name, rows)
 
     @property
     def malformed(self) -> int:
@@ -121,44 +112,49 @@ def production_columns(values: pa.Array) -> Columns:
 
 
 def read_stream(
-    number: int, file: TopicFile, keeps: Keeps, measured: tuple[str, ...] = MEASURED
+    number: int,
+    file: TopicFile,
+    keeps: Keeps,
+    answering: Answering,
+    measured: tuple[str, ...] = MEASURED,
 ) -> Stream:
-    """Read a source stream; `keeps` and `measured` say which values and columns will be needed."""
+    """Read a source stream; `keeps`, `answering` and `measured` say what will be needed of it."""
     take = production_columns if number == 3 else sensor_columns
     evidence = Evidence(file.shown)
     unused = frozenset(MEASURED) - frozenset(measured)
-    builder = _StreamBuilder(TopicBuilder(file, evidence))
 
-    def taken(batch: Batch) -> tuple[Columns, Bools]:
+    def taken(batch: Batch) -> tuple[Columns, Bools, Prints]:
         columns = take(batch.value)
-        return columns, keeps(columns)
+        wanted = keeps(columns)
+        if not wanted.any():
+            return columns, wanted, nothing()
+        values = batch.value if wanted.all() else batch.value.filter(pa.array(wanted))
+        return columns, wanted, answering(values)
 
-    nothing = take(pa.array([], type=pa.binary()))
-    builder.columns = {
-        name: Packed(column.dtype) for name, column in nothing.items() if name not in unused
-    }
-    for batch, (columns, wanted) in ahead(read_batches(file, evidence), taken):
-        builder.add(batch, columns, wanted)
+    empty = take(pa.array([], type=pa.binary()))
+    builder = _StreamBuilder(
+        TopicBuilder(file, evidence),
+        PackedColumns.like({name: empty[name] for name in empty if name not in unused}),
+    )
+    for batch, (columns, wanted, answers) in ahead(read_batches(file, evidence), taken):
+        builder.add(batch, columns, wanted, answers)
     return builder.finish(number)
 
 
 @dataclass(slots=True)
 class _StreamBuilder:
     topic: TopicBuilder
-    columns: dict[str, Packed] = field(default_factory=dict)
-    kept: list[Ints] = field(default_factory=list)
-    kept_values: list[pa.Array] = field(default_factory=list)
+    columns: PackedColumns
+    kept: Packed = field(default_factory=Packed)
+    answers: list[Prints] = field(default_factory=list)
     malformed: list[tuple[int, bytes | None]] = field(default_factory=list)
     count: int = 0
 
-    def add(self, batch: Batch, columns: Columns, wanted: Bools) -> None:
+    def add(self, batch: Batch, columns: Columns, wanted: Bools, answers: Prints) -> None:
         self.topic.add(batch)
-        for name, packed in self.columns.items():
-            packed.add(columns[name])
-        self.kept.append(np.flatnonzero(wanted) + self.count)
-        self.kept_values.append(
-            batch.value if wanted.all() else batch.value.filter(pa.array(wanted))
-        )
+        self.columns.add(columns)
+        self.kept.add(np.flatnonzero(wanted) + self.count)
+        self.answers.append(answers)
         room = SHOWN_MALFORMED - len(self.malformed)
         if room and not columns["well_formed"].all():
             for row in np.flatnonzero(~columns["well_formed"])[:room]:
@@ -167,22 +163,21 @@ class _StreamBuilder:
 
     def finish(self, number: int) -> Stream:
         topic, keep = self.topic.finish()
-        columns = self.columns
-        kept = np.concatenate([np.zeros(0, dtype=np.int64), *self.kept])
-        values = pa.chunked_array(self.kept_values, type=pa.binary())
-        malformed = self.malformed
+        kept, malformed = self.kept, self.malformed
+        answers = np.concatenate([nothing(), *self.answers])
+        self.answers.clear()
         if keep is not None:
-            columns = {name: Packed.of(column.all()[keep]) for name, column in columns.items()}
             row_after = np.cumsum(keep) - 1
-            values = values.filter(pa.array(keep[kept]))
-            kept = row_after[kept[keep[kept]]]
+            rows = kept.all()
+            answers = answers[keep[rows]]
+            kept = Packed.of(row_after[rows[keep[rows]]])
             malformed = [(int(row_after[row]), value) for row, value in malformed if keep[row]]
         return Stream(
             number=number,
             topic=topic,
-            columns=PackedColumns(columns),
+            columns=self.columns.only(keep),
             kept=kept,
-            kept_values=values,
+            answers=answers,
             malformed_rows=np.array([row for row, _ in malformed], dtype=np.int64),
             malformed_values=[value for _, value in malformed],
         )

@@ -1,6 +1,6 @@
 """One captured topic: where its records are, and whether all of them are there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,6 +70,9 @@ class Topic:
     backwards: int
     listed_partitions: tuple[int, ...]
     evidence: Evidence
+    file: TopicFile
+    # Which records of the file are those of the topic; None: all of them.
+    keep: Bools | None = None
 
     def __len__(self) -> int:
         return len(self.places.offset)
@@ -88,6 +91,21 @@ class Topic:
     def timestamp_ms(self) -> Ints:
         """The timestamp of each record."""
         return self.places.timestamp_ms.all()
+
+    def read_again(self, rows: Iterable[int]) -> dict[int, tuple[bytes | None, bytes | None]]:
+        """Key and value of some records, which are not held: from the file, by row."""
+        wanted = np.unique(np.fromiter(rows, dtype=np.int64))
+        in_file = wanted if self.keep is None else np.flatnonzero(self.keep)[wanted]
+        found: dict[int, tuple[bytes | None, bytes | None]] = {}
+        begin = 0
+        for batch in read_batches(self.file, Evidence(self.file.shown)) if len(wanted) else ():
+            for place in range(*np.searchsorted(in_file, [begin, begin + len(batch)]).tolist()):
+                row = int(in_file[place]) - begin
+                found[int(wanted[place])] = (batch.key[row].as_py(), batch.value[row].as_py())
+            begin += len(batch)
+            if len(found) == len(wanted):
+                break
+        return found
 
 
 def read_batches(file: TopicFile, evidence: Evidence) -> Iterator[Batch]:
@@ -148,6 +166,8 @@ class TopicBuilder:
             backwards=_backwards(partition, places.timestamp_ms.all(), order),
             listed_partitions=tuple(claim.ranges),
             evidence=self.evidence,
+            file=self.file,
+            keep=keep,
         )
         return topic, keep
 

@@ -3,6 +3,11 @@
 import os
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says something of the machine, and nothing of the code.
+settings.register_profile("espbench", deadline=None)
+settings.load_profile("espbench")
 
 
 @pytest.fixture(autouse=True)

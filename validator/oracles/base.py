@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from validator.evidence import Evidence
+from validator.fingerprints import Prints
+from validator.fingerprints import id_and_line as fingerprints_of
 from validator.outcome import Outcome
 from validator.outputs import Outputs, Reads
-from validator.streams import Keeps, Stream
+from validator.streams import Answering, Keeps, Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +32,18 @@ class Inputs:
     freshness_s: float = 10.0
 
 
+def id_and_line_of_source(values: pa.Array) -> Prints:
+    """What most queries answer a record with."""
+    return fingerprints_of(values, fields=2)
+
+
 @dataclass(frozen=True, slots=True)
 class Oracle:
     """The oracle of one query.
 
-    `keeps` says which source values it will want to see again, `measured` which of their columns,
-    `reads` takes an output apart, and `judge` compares what should have been answered with what
-    was. `echoes`: outputs are inputs unchanged, which makes reading them cheaper.
+    `keeps` says which source records may have to be answered, `answering` makes the fingerprints of
+    their answers, `measured` names the columns that are computed with, `reads` takes an output
+    apart, and `judge` compares what should have been answered with what was.
     """
 
     name: str
@@ -44,4 +51,10 @@ class Oracle:
     reads: Reads
     judge: Callable[[Inputs], Outcome]
     measured: tuple[str, ...] = ()
-    echoes: bool = False
+    answering: Answering = id_and_line_of_source
+
+
+def id_and_line(value: bytes | None, _row: int) -> bytes | None:
+    """`<id>;<due_ms>;<line>` to `<id>;<line>`, for people to see."""
+    number, _, line = (value or b"").split(b";", 2)
+    return number + b";" + line

@@ -7,10 +7,10 @@ downtime's start or end, and within the freshness after a change of the workplac
 
 import numpy as np
 
-from validator.expected import Expected, expect_rows, without_due
-from validator.oracles.base import Inputs, Oracle, Table
+from validator.expected import Expected, expect_rows
+from validator.oracles.base import Inputs, Oracle, Table, id_and_line
 from validator.outcome import Outcome
-from validator.outputs import sensor_outputs
+from validator.outputs import sensor_output
 from validator.records import Bools, Ints
 from validator.recordwise import Case, judge_records
 from validator.streams import Columns, Stream
@@ -71,7 +71,7 @@ def in_downtime(
 def expect_either(streams: list[Stream]) -> Expected:
     """Every low record, all of them optional: what can be said while nobody knows the downtimes."""
     low = [is_low(stream.columns) for stream in streams]
-    return expect_rows(streams, low, without_due, low)
+    return expect_rows(streams, low, low)
 
 
 def expect(streams: list[Stream], planned: Downtimes, freshness_s: float) -> Expected:
@@ -81,8 +81,8 @@ def expect(streams: list[Stream], planned: Downtimes, freshness_s: float) -> Exp
         low = is_low(stream.columns)
         rows = np.flatnonzero(low)
         down, borderline = in_downtime(
-            stream["workplace"][rows],
-            stream.topic.timestamp_ms[rows] * 1_000,
+            stream.at("workplace", rows),
+            stream.topic.places.timestamp_ms.at(rows) * 1_000,
             planned,
             round(freshness_s * 1_000_000),
         )
@@ -91,7 +91,7 @@ def expect(streams: list[Stream], planned: Downtimes, freshness_s: float) -> Exp
         low[rows] = ~down | borderline
         chosen.append(low)
         optional.append(maybe)
-    return expect_rows(streams, chosen, without_due, optional)
+    return expect_rows(streams, chosen, optional)
 
 
 def _judge(inputs: Inputs) -> Outcome:
@@ -113,10 +113,11 @@ def _judge(inputs: Inputs) -> Outcome:
             outputs=outputs,
             plausible=outputs.columns["has_identity"] & (outputs.columns["mf03"] < LIMIT),
             exactly_once=inputs.exactly_once,
+            shown=id_and_line,
         )
     )
     outcome.reasons += reasons
     return outcome
 
 
-ORACLE = Oracle("check-machine-power", is_low, sensor_outputs(fields=1), _judge, ("mf03",))
+ORACLE = Oracle("check-machine-power", is_low, sensor_output, _judge, ("mf03",))

@@ -5,6 +5,8 @@ window that has input is not judged. Of several outputs for one window the last 
 are surplus; an output for a window without input, or one that cannot be read, is extra.
 """
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from validator.oracles.windows import (
     give,
     read_output,
     right,
+    said_by,
     windows,
 )
 from validator.order import out_of_order
@@ -27,7 +30,7 @@ from validator.outcome import UNKNOWN_MS, WITNESSES_PER_KIND, Answers, Outcome, 
 from validator.outputs import Outputs
 from validator.records import Bools, Ints, text
 from validator.streams import Columns, Stream
-from validator.texts import value
+from validator.witnesses import place_of
 
 
 def _judge(inputs: Inputs) -> Outcome:
@@ -41,13 +44,12 @@ def _judge(inputs: Inputs) -> Outcome:
     answered = given.answer >= 0
     good = np.zeros(len(found), dtype=np.bool_)
     rows = np.flatnonzero(answered)
-    good[rows] = right(found, rows, outputs.columns, given.answer[rows])
+    good[rows] = right(found, rows, said_by(outputs, given.answer[rows]))
     outcome = Outcome()
     wrong = judged & answered & ~good
     matched = np.flatnonzero(judged & good)
-    topic = outputs.topic
-    finals = given.answer[matched]
-    moved = finals[out_of_order(topic.partition[finals], topic.offset[finals], matched)]
+    finals, places = given.answer[matched], outputs.topic.places
+    moved = finals[out_of_order(places.partition.at(finals), places.offset.at(finals), matched)]
     outcome.counts = {
         "expected": int(judged.sum()),
         "actual": len(outputs),
@@ -75,10 +77,7 @@ def _without_windows(outputs: Outputs) -> Outcome:
     outcome = Outcome(reasons=["without LogAppendTime the windows are not known"])
     outcome.counts = {"extra": int(unreadable.sum())}
     outcome.hold_against("extra", outcome.counts["extra"])
-    outcome.witnesses = [
-        _shown_output(outputs, "extra", int(row))
-        for row in np.flatnonzero(unreadable)[:WITNESSES_PER_KIND]
-    ]
+    outcome.witnesses = _shown_outputs(outputs, "extra", np.flatnonzero(unreadable))
     return outcome
 
 
@@ -94,20 +93,19 @@ def _decide(inputs: Inputs, found: Windows, given: Given, wrong: Bools, outcome:
     (outcome.hold_against if both else outcome.leave_open)("missing", counts["missing"])
 
     rows = np.flatnonzero(wrong)
-    answers = given.answer[rows]
-    columns = outputs.columns
+    said = said_by(outputs, given.answer[rows])
     # Of a part of the window's records; what counts them all cannot be right later.
-    could_be_update = columns["count"][answers] < found.count[rows]
-    could_be_update &= columns["minimum"][answers] >= found.minimum[rows]
-    could_be_update &= columns["maximum"][answers] <= found.maximum[rows]
-    could_be_update &= columns["average"][answers] >= columns["minimum"][answers] - ABSOLUTE
-    could_be_update &= columns["average"][answers] <= columns["maximum"][answers] + ABSOLUTE
+    could_be_update = said["count"] < found.count[rows]
+    could_be_update &= said["minimum"] >= found.minimum[rows]
+    could_be_update &= said["maximum"] <= found.maximum[rows]
+    could_be_update &= said["average"] >= said["minimum"] - ABSOLUTE
+    could_be_update &= said["average"] <= said["maximum"] + ABSOLUTE
     surely = len(rows) if sink.evidence.complete else int((~could_be_update).sum())
     surely = surely if source_whole else 0
     outcome.hold_against("wrong", surely)
     outcome.leave_open("wrong", len(rows) - surely)
 
-    unreadable = int((given.extra & ~columns["readable"]).sum())
+    unreadable = int((given.extra & ~outputs.columns["readable"]).sum())
     surely = counts["extra"] if source_whole else unreadable
     outcome.hold_against("extra", surely)
     outcome.leave_open("extra", counts["extra"] - surely)
@@ -155,19 +153,16 @@ def _witnesses(
     judged: Bools,
     moved: Ints,
 ) -> list[Witness]:
-    shown = [
-        _shown_output(outputs, "wrong", int(given.answer[window]), found.shown(int(window)))
-        for window in np.flatnonzero(wrong)[:WITNESSES_PER_KIND]
-    ]
+    windows_wrong = np.flatnonzero(wrong)[:WITNESSES_PER_KIND]
+    expected = [found.shown(window) for window in windows_wrong.tolist()]
+    shown = _shown_outputs(outputs, "wrong", given.answer[windows_wrong], expected)
     missing = np.flatnonzero(judged & (given.answer == NOBODY))[:WITNESSES_PER_KIND]
     for window in missing:
         row = int(found.last_row[window])
         shown.append(
             Witness(
                 kind="missing",
-                topic=stream.topic.name,
-                partition=int(stream.topic.partition[row]),
-                offset=int(stream.topic.offset[row]),
+                **place_of(stream.topic, row),
                 expected=found.shown(int(window)),
                 actual=None,
                 more={"key": str(int(found.start[window]))},
@@ -178,20 +173,26 @@ def _witnesses(
         ("out_of_order", moved),
         ("surplus", np.flatnonzero(given.surplus)),
     ):
-        shown.extend(_shown_output(outputs, kind, int(row)) for row in rows[:WITNESSES_PER_KIND])
+        shown.extend(_shown_outputs(outputs, kind, rows))
     return shown
 
 
-def _shown_output(outputs: Outputs, kind: str, row: int, expected: str | None = None) -> Witness:
-    return Witness(
-        kind=kind,
-        topic=outputs.topic.name,
-        partition=int(outputs.topic.partition[row]),
-        offset=int(outputs.topic.offset[row]),
-        expected=expected,
-        actual=text(value(outputs.values, row)),
-        more={"key": text(value(outputs.keys, row))},
-    )
+def _shown_outputs(
+    outputs: Outputs, kind: str, rows: Ints, expected: Sequence[str | None] = ()
+) -> list[Witness]:
+    """The first of some outputs, with what was expected in place of each."""
+    first = rows[:WITNESSES_PER_KIND].tolist()
+    contents = outputs.topic.read_again(first)
+    return [
+        Witness(
+            kind=kind,
+            **place_of(outputs.topic, row),
+            expected=wanted,
+            actual=text(contents[row][1]),
+            more={"key": text(contents[row][0])},
+        )
+        for row, wanted in zip_longest(first, expected)
+    ]
 
 
 def _keeps(columns: Columns) -> Bools:

@@ -9,7 +9,7 @@ import math
 import multiprocessing
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,14 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from validator.expected import Expected, expect_rows, without_due
-from validator.oracles.base import Inputs, Oracle
+from validator.ahead import ahead
+from validator.expected import Expected, expect_rows, narrow
+from validator.fingerprints import of_id_and_line
+from validator.oracles.base import Inputs, Oracle, id_and_line
 from validator.oracles.sos import probabilities
 from validator.outcome import Outcome
 from validator.outputs import identity_columns
 from validator.records import Bools, Ints, RawBytes
 from validator.recordwise import Case, judge_records
 from validator.streams import Columns, Stream
+from validator.topics import order_of
 
 WINDOW = 500
 LIMIT = 0.5
@@ -44,25 +47,34 @@ Floats = npt.NDArray[np.float64]
 def windows(stream: Stream) -> Ints:
     """The rows of every full window, one window a line."""
     rows = np.flatnonzero(stream["well_formed"])
-    order = np.lexsort((stream.topic.offset[rows], stream.topic.partition[rows]))
-    rows = rows[order]
+    partition = stream.topic.places.partition.at(rows)
+    order = order_of(partition, stream.topic.places.offset.at(rows))
+    if order is not None:
+        rows, partition = rows[order], partition[order]
     full = []
-    for number in np.unique(stream.topic.partition[rows]):
-        own = rows[stream.topic.partition[rows] == number]
-        full.append(own[: len(own) // WINDOW * WINDOW].reshape(-1, WINDOW))
-    return np.concatenate([np.zeros((0, WINDOW), dtype=np.int64), *full])
+    for number in np.unique(partition):
+        begin, end = np.searchsorted(partition, [number, number + 1])
+        full.append(rows[begin : end - (end - begin) % WINDOW].reshape(-1, WINDOW))
+    return np.concatenate(full) if full else np.zeros((0, WINDOW), dtype=np.int64)
 
 
 def outlier_probabilities(points: Floats) -> Floats:
     """The probability of every record; `points` is windows x 500 x (mf01, mf02)."""
-    if len(points) < POOL_WINDOWS:
-        return _each(points)
-    workers = os.cpu_count() or 1
-    parts = np.array_split(points, -(-len(points) // POOL_PART))
+    parts = np.array_split(points, -(-len(points) // POOL_PART) or 1)
+    return np.concatenate(list(_of_parts(parts, len(points))))
+
+
+def _of_parts(parts: Iterable[Floats], count: int) -> Iterator[Floats]:
+    """Those of each part of `count` windows; a few parts are in memory at a time."""
+    if count < POOL_WINDOWS:
+        yield from map(_each, parts)
+        return
     # Not forked: threads of other libraries may hold locks.
     fresh = multiprocessing.get_context("spawn")
+    workers = os.cpu_count() or 1
     with _single_threaded(), ProcessPoolExecutor(workers, mp_context=fresh) as pool:
-        return np.concatenate(list(pool.map(_each, parts)))
+        for _, found in ahead(parts, _each, pool):
+            yield found
 
 
 @contextmanager
@@ -85,28 +97,47 @@ def _each(points: Floats) -> Floats:
     return np.array(found, dtype=np.float64).reshape(len(points), WINDOW)
 
 
+def outliers(stream: Stream) -> tuple[Ints, Floats, Ints]:
+    """Rows whose probability is at the limit or above, that, and their windows' last rows."""
+    rows = windows(stream)
+    mf01, mf02 = stream["mf01"], stream["mf02"]
+    parts = [rows[begin : begin + POOL_PART] for begin in range(0, len(rows), POOL_PART)]
+    points = (np.stack([mf01[part], mf02[part]], axis=-1).astype(np.float64) for part in parts)
+    chosen, probability, last = [], [], []
+    for part, given in zip(parts, _of_parts(points, len(rows)), strict=True):
+        hit = given >= LIMIT - BORDERLINE
+        chosen.append(part[hit])
+        probability.append(given[hit])
+        last.append(np.broadcast_to(part[:, -1:], part.shape)[hit])
+    ints = np.zeros(0, dtype=np.int64)
+    return (
+        np.concatenate([ints, *chosen]),
+        np.concatenate([ints.astype(np.float64), *probability]),
+        np.concatenate([ints, *last]),
+    )
+
+
 def expect(stream: Stream) -> tuple[Expected, Floats]:
     """The outliers in the order of their rows, and their probabilities."""
-    rows = windows(stream)
-    points = np.stack([stream["mf01"][rows], stream["mf02"][rows]], axis=-1).astype(np.float64)
-    probability = np.full(len(stream), -1.0)
-    probability[rows] = outlier_probabilities(points)
-    last = np.zeros(len(stream), dtype=np.int64)
-    last[rows] = rows[:, -1:]
-    chosen = probability >= LIMIT - BORDERLINE
-    optional = chosen & (probability <= LIMIT + BORDERLINE)
-    expected = expect_rows([stream], [chosen], without_due, [optional])
-    return replace(expected, owed_row=last[expected.row]), probability[expected.row]
+    rows, probability, last = outliers(stream)
+    order = np.argsort(rows)
+    rows, probability, last = rows[order], probability[order], last[order]
+    chosen, optional = (np.zeros(len(stream), dtype=np.bool_) for _ in range(2))
+    chosen[rows] = True
+    optional[rows] = probability <= LIMIT + BORDERLINE
+    expected = expect_rows([stream], [chosen], [optional])
+    return replace(expected, owed_row=narrow(last, len(stream))), probability
 
 
-def read_output(values: pa.Array) -> Columns:
-    """Identity, probability, and where the text before the probability ends."""
+def read_output(_keys: pa.Array, values: pa.Array) -> Columns:
+    """Identity, the text before the probability, and that number."""
     raw = RawBytes.of(values)
     commas = np.flatnonzero(raw.data == COMMA)
     place = np.searchsorted(commas, raw.stop) - 1
     has_comma = place >= np.searchsorted(commas, raw.start)
     stop = np.where(has_comma, commas[place] if len(commas) else 0, raw.start)
-    columns = identity_columns(replace(raw, stop=stop), fields=1)
+    before = replace(raw, stop=stop)
+    columns = identity_columns(before, fields=1)
     data = raw.data.tobytes()
     given = [
         _probability(data[begin + 1 : end]) if good else math.nan
@@ -114,13 +145,7 @@ def read_output(values: pa.Array) -> Columns:
     ]
     probability = np.array(given, dtype=np.float64)
     columns["has_identity"] &= ~np.isnan(probability)
-    texts = [
-        data[begin:end] if good else None
-        for begin, end, good in zip(raw.start.tolist(), stop.tolist(), has_comma, strict=True)
-    ]
-    found = np.empty(len(texts), dtype=object)
-    found[:] = texts
-    return columns | {"probability": probability, "text": found}
+    return columns | {"number": probability, "text": of_id_and_line(before, fields=1)}
 
 
 def _probability(given: bytes) -> float:
@@ -132,6 +157,10 @@ def _judge(inputs: Inputs) -> Outcome:
     outputs, (stream,) = inputs.outputs, inputs.streams
     assert outputs is not None  # noqa: S101 - this query has a sink
     expected, probability = expect(stream)
+
+    def shown(value: bytes | None, row: int) -> bytes:
+        return b"%s,%.2f" % (id_and_line(value, row), probability[row])
+
     return judge_records(
         Case(
             streams=[stream],
@@ -139,8 +168,8 @@ def _judge(inputs: Inputs) -> Outcome:
             outputs=outputs,
             plausible=outputs.columns["has_identity"],
             exactly_once=inputs.exactly_once,
-            texts=pa.chunked_array([pa.array(outputs.columns["text"], type=pa.binary())]),
-            numbers=(probability, outputs.columns["probability"]),
+            shown=shown,
+            numbers=probability,
             tolerance=TOLERANCE,
             every_input_counts=True,
         )

@@ -226,7 +226,7 @@ def _keeps(columns: Columns) -> Bools:
     return np.zeros(len(columns["id"]), dtype=np.bool_)
 
 
-def _reads(_values: pa.Array) -> Columns:
+def _reads(_keys: pa.Array, _values: pa.Array) -> Columns:
     return {}
 
 

@@ -16,7 +16,10 @@ from validator.topics import Topic, order_of
 WINDOW_MS = 1_000
 # Three decimals are off by half of the last one at most; as binary numbers a little more.
 RELATIVE, ABSOLUTE = 1e-9, 0.0005 + 1e-9
+NUMBERS = ("readable", "average", "minimum", "maximum", "count")
 NOBODY = -1
+# In place of a key: there is none, or it is not the start of a window.
+KEYLESS, NO_WINDOW = -1, -2
 Floats = npt.NDArray[np.float64]
 # Four decimal numbers, and nothing that Python alone would take for one.
 _NUMBER = rb"[+-]?[0-9]{1,300}(\.[0-9]{0,300})?([eE][+-]?[0-9]{1,3})?"
@@ -45,11 +48,11 @@ class Windows:
 def windows(stream: Stream) -> Windows:
     """Aggregate the well-formed records by window."""
     rows = np.flatnonzero(stream["well_formed"])
-    stamps = stream.topic.timestamp_ms[rows]
-    order = order_of(stamps, stream.topic.offset[rows])
+    stamps = stream.topic.places.timestamp_ms.at(rows)
+    order = order_of(stamps, stream.topic.places.offset.at(rows))
     if order is not None:
         rows, stamps = rows[order], stamps[order]
-    mf01 = stream["mf01"][rows]
+    mf01 = stream.at("mf01", rows)
     number = stamps // WINDOW_MS
     begins = np.flatnonzero(np.diff(number, prepend=number[:1] - 1))
     if not len(begins):
@@ -71,8 +74,8 @@ def windows(stream: Stream) -> Windows:
     )
 
 
-def read_output(values: pa.Array) -> Columns:
-    """`avg,min,max,count` as numbers; `readable` where it is that."""
+def read_output(keys: pa.Array, values: pa.Array) -> Columns:
+    """`avg,min,max,count` as numbers, `readable` where it is that; `start` as the key has it."""
     found = [_numbers(one) for one in values.to_pylist()]
     readable = np.array([one is not None for one in found], dtype=np.bool_)
     table = np.array([one or (0.0, 0.0, 0.0, 0.0) for one in found], dtype=np.float64)
@@ -83,6 +86,7 @@ def read_output(values: pa.Array) -> Columns:
         "minimum": table[:, 1],
         "maximum": table[:, 2],
         "count": table[:, 3],
+        "start": np.array([_key(one) for one in keys.to_pylist()], dtype=np.int64),
     }
 
 
@@ -93,14 +97,19 @@ def _numbers(one: bytes | None) -> tuple[float, ...] | None:
     return numbers if np.isfinite(numbers).all() else None
 
 
-def right(found: Windows, window: Ints, columns: Columns, row: Ints) -> Bools:
-    """For pairs of windows and outputs: whether the output is right."""
-    average, wanted = columns["average"][row], found.average[window]
-    close = np.abs(average - wanted) <= np.maximum(RELATIVE * np.abs(wanted), ABSOLUTE)
-    close &= columns["minimum"][row] == found.minimum[window]
-    close &= columns["maximum"][row] == found.maximum[window]
-    close &= columns["count"][row] == found.count[window]
-    return np.asarray(close & columns["readable"][row], dtype=np.bool_)
+def said_by(outputs: Outputs, rows: Ints) -> Columns:
+    """The numbers of some outputs."""
+    return {name: outputs.columns.at(name, rows) for name in NUMBERS}
+
+
+def right(found: Windows, window: Ints, said: Columns) -> Bools:
+    """For pairs of a window and the numbers of an output: whether they are right."""
+    wanted = found.average[window]
+    close = np.abs(said["average"] - wanted) <= np.maximum(RELATIVE * np.abs(wanted), ABSOLUTE)
+    close &= said["minimum"] == found.minimum[window]
+    close &= said["maximum"] == found.maximum[window]
+    close &= said["count"] == found.count[window]
+    return np.asarray(close & said["readable"], dtype=np.bool_)
 
 
 @dataclass(slots=True)
@@ -115,16 +124,15 @@ class Given:
 
 def give(found: Windows, stream: Stream, outputs: Outputs) -> Given:
     """Assign outputs to windows: by key where there is one, by order where there is none."""
-    count, topic = len(outputs), outputs.topic
+    topic, start = outputs.topic, outputs.columns["start"]
+    count = len(start)
     given = Given(
         answer=np.full(len(found), NOBODY, dtype=np.int64),
         extra=~outputs.columns["readable"],
         surplus=np.zeros(count, dtype=np.bool_),
         unjudged=np.zeros(count, dtype=np.bool_),
     )
-    keys = [_key(one) for one in outputs.keys.to_pylist()]
-    keyless = np.array([key is None for key in keys], dtype=np.bool_) & ~given.extra
-    start = np.array([-1 if key is None else key for key in keys], dtype=np.int64)
+    keyless = (start == KEYLESS) & ~given.extra
     place = np.searchsorted(found.start, start)
     known = place < len(found)
     known[known] = found.start[place[known]] == start[known]
@@ -150,11 +158,13 @@ def _last_of_each(keyed: Ints, place: Ints, topic: Topic) -> Ints:
     A key belongs to one partition. Where a system wrote it into several, the last of each
     partition compete, and the one stamped last wins.
     """
-    order = keyed[np.lexsort((topic.offset[keyed], topic.partition[keyed], place[keyed]))]
-    lane = np.stack([place[order], topic.partition[order]])
+    offset, partition = topic.places.offset.at(keyed), topic.places.partition.at(keyed)
+    order = np.lexsort((offset, partition, place[keyed]))
+    ordered, partition = keyed[order], partition[order]
     ends = np.ones(len(order), dtype=np.bool_)
-    ends[:-1] = (np.diff(lane, axis=1) != 0).any(axis=0)
-    finals = order[ends]
+    ends[:-1] = np.diff(place[ordered]) != 0
+    ends[:-1] |= np.diff(partition) != 0
+    finals = ordered[ends]
     return finals[np.lexsort((topic.timestamp_ms[finals], place[finals]))]
 
 
@@ -169,12 +179,12 @@ def _give_by_order(
         # What was said before all of the last window had come belongs to an earlier one.
         complete_ms = stream.topic.timestamp_ms[found.last_row[-1]] if topic.stamped else 0
         free_end = topic.timestamp_ms[rows] >= complete_ms
-    pairs = align(
-        len(free),
-        len(rows),
-        lambda window, output: right(found, free[window], outputs.columns, rows[output]),
-        free_end=free_end,
-    )
+    said = said_by(outputs, rows)
+
+    def equal(window: Ints, output: Ints) -> Bools:
+        return right(found, free[window], {name: said[name][output] for name in NUMBERS})
+
+    pairs = align(len(free), len(rows), equal, free_end=free_end)
     given.answer[free[pairs[:, 0]]] = rows[pairs[:, 1]]
     paired = np.zeros(len(rows), dtype=np.bool_)
     paired[pairs[:, 1]] = True
@@ -183,8 +193,8 @@ def _give_by_order(
     given.unjudged[rows[last]] = True
 
 
-def _key(key: bytes | None) -> int | None:
-    """The window's start; a key that is none is that of no window (-2), no key is None."""
+def _key(key: bytes | None) -> int:
+    """The window's start; a key that is none is that of no window."""
     if not key:
-        return None
-    return int(key) if key.isdigit() and len(key) <= 18 else -2
+        return KEYLESS
+    return int(key) if key.isdigit() and len(key) <= 18 else NO_WINDOW

@@ -53,7 +53,17 @@ def answers(owed_ms: np.ndarray, delay_ms: np.ndarray, given: np.ndarray | None 
     came = np.ones(count, dtype=np.bool_) if given is None else given
     zeros = np.zeros(count, dtype=np.int64)
     given_ms = np.where(came, owed_ms + delay_ms, UNKNOWN_MS)
-    return Answers(zeros, zeros, zeros, zeros, owed_ms, given_ms, owed_ms, came, came)
+    return Answers(
+        stream=zeros,
+        partition=zeros,
+        offset=zeros,
+        id=zeros,
+        owed_ms=owed_ms,
+        given_ms=given_ms,
+        due_ms=owed_ms,
+        given=came,
+        matched=came,
+    )
 
 
 def judge(found: Answers, seconds: float = 40.0, warmup_s: float = 10.0) -> tuple[str, list[str]]:

@@ -5,6 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from validator.fingerprints import Prints, whole_values
 from validator.matching import (
     DUPLICATE,
     EXTRA,
@@ -20,10 +21,14 @@ from validator.order import out_of_order
 Items = list[tuple[int, str]]
 
 
+def prints(texts: list[str]) -> Prints:
+    return whole_values(pa.array([text.encode() for text in texts], type=pa.binary()))
+
+
 def side(items: Items) -> Side:
     return Side(
         code=np.array([code for code, _ in items], dtype=np.int64),
-        text=pa.chunked_array([pa.array([t.encode() for _, t in items], type=pa.binary())]),
+        text=prints([text for _, text in items]),
         when=np.arange(len(items)),
     )
 
@@ -61,7 +66,7 @@ def test_a_right_answer_beats_an_earlier_wrong_one() -> None:
 def test_the_first_by_time_answers() -> None:
     late_first = Side(
         code=np.array([1, 1]),
-        text=pa.chunked_array([pa.array([b"a", b"a"])]),
+        text=prints(["a", "a"]),
         when=np.array([20, 10]),
     )
     found = match(side([(1, "a")]), late_first)

@@ -28,6 +28,23 @@ def test_truth_values_come_back(values: list[bool]) -> None:
     assert (found.dtype, found.tolist()) == (np.dtype(np.bool_), values)
 
 
+def test_fractions_and_great_numbers_come_back() -> None:
+    for values in (np.array([0.5, -1e300, 7.0]), np.array([2**64 - 1, 0, 5], dtype=np.uint64)):
+        found = Packed.of(values).all()
+        assert (found.dtype, found.tolist()) == (values.dtype, values.tolist())
+
+
+@given(st.lists(st.lists(NEAR, max_size=5)), st.lists(st.integers(0, 10**6)), st.booleans())
+def test_some_rows(parts: list[list[int]], places: list[int], rising: bool) -> None:
+    packed = Packed()
+    for part in parts:
+        packed.add(np.array(part, dtype=np.int64))
+    rows = np.array([place % len(packed) for place in places if len(packed)], dtype=np.int64)
+    if rising:
+        rows.sort()
+    assert packed.at(rows).tolist() == packed.all()[rows].tolist()
+
+
 def test_neighbours_take_two_bytes_at_most() -> None:
     packed = Packed.of(10**12 + np.arange(100_000))
     kept = [above for _, _, above in packed.parts if above is not None]

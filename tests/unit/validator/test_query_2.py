@@ -114,14 +114,14 @@ def test_the_borderline_may_be_there_or_not(
 ) -> None:
     value = RIGHT.records[3].value or b""
     number = int(value.split(b";")[0])
-    real = determine_outliers.outlier_probabilities
+    real = determine_outliers._each
 
     def at_the_border(points: Any) -> Any:
         found = real(points)
         found.reshape(-1)[number - (number > 100)] = 0.50005
         return found
 
-    monkeypatch.setattr(determine_outliers, "outlier_probabilities", at_the_border)
+    monkeypatch.setattr(determine_outliers, "_each", at_the_border)
     half = value.rpartition(b",")[0] + b",0.50"
     for sink in (
         changed(lambda r: r.pop(3)),
