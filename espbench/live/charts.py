@@ -9,6 +9,8 @@ from espbench.reports.charts import Chart, chart, line, usage_charts
 from espbench.reports.thinning import Floats
 from espbench.reports.timeseries import Usage
 
+# Seconds before the sender's start that stay in sight once it sends.
+LEAD_S = 5.0
 NAMES = ("rates", "lag", "latency", "cpu", "memory", "batches")
 
 
@@ -100,4 +102,7 @@ def _span(seen: History | None) -> tuple[float, float]:
     ends = [(time - _zero(seen)) / 1_000 for time in times]
     ends += [float(time) for each in _shifted(seen) for time in (each.time_s[0], each.time_s[-1])]
     begin = min([0.0, *ends])
+    if seen.start_ms and max([0.0, *ends]) > 0:
+        # How long Spark took to start would squeeze what it does.
+        begin = max(begin, -LEAD_S)
     return begin, max([begin + 1.0, *ends])

@@ -24,9 +24,9 @@ def headline(document: dict[str, Any]) -> str:
 
 
 def figures(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Names and figures of the query that is on; empty before there are any."""
+    """Names and figures of the query that is on; empty before anything was sent."""
     records, rates = document["records"], document["rate_per_s"]
-    if records is None:
+    if records is None or not records["sent"]:
         return []
     sent = [rates[name] for name in sorted(rates) if name.endswith("_sent")]
     rate = " + ".join(_number(each) for each in sent)
@@ -111,4 +111,4 @@ def _queries(queries: list[dict[str, Any]]) -> Text:
 def _number(value: float | None) -> str:
     if value is None:
         return _DASH
-    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:,.1f}"
+    return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:,.1f}"

@@ -34,7 +34,8 @@ const round = (value) => Math.round(value * 10) / 10;
 const format = (value) => {
   const size = Math.abs(value);
   const digits = size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2;
-  return (value + 0).toLocaleString("en-US", { maximumFractionDigits: digits }); // never "-0"
+  const text = (value + 0).toLocaleString("en-US", { maximumFractionDigits: digits }); // never "-0"
+  return text.replace("-", "\u2212");
 };
 const short = (value) => {
   if (value >= 1e6) return `${format(value / 1e6)}M`;
