@@ -140,9 +140,12 @@ def _more_than_noise(gate: Gate, base: Side, new: Side, query: str) -> tuple[boo
         return real, f"rank test p = {larger:.3f}" + ("" if real else ", so it may be chance")
     if measured.quantile is None:
         return True, "rates hardly vary between equal runs"
+    inside = [_inside(side, query, measured.quantile) for side in (base, new)]
+    if None in [part for parts in inside for part in parts]:
+        return False, "but the runs hold too few answers to tell; let them last longer, or repeat"
     spreads = [
-        spread([log_of(each) for each in found], _inside(side, query, measured.quantile))
-        for side, found in ((base, before), (new, after))
+        spread([log_of(each) for each in found], parts)
+        for found, parts in zip((before, after), inside, strict=True)
     ]
     allowed = explained(*spreads)
     change = log_of(statistics.median(after)) - log_of(statistics.median(before))
@@ -150,7 +153,8 @@ def _more_than_noise(gate: Gate, base: Side, new: Side, query: str) -> tuple[boo
     share = f"{100 * allowed:.0f} %"
     if real:
         return True, f"more than equal runs differ by ({share})"
-    return False, f"but equal runs differ by up to {share}; repeat the runs to tell"
+    most = f"up to {share}" if allowed < 1 else "more than 100 %"
+    return False, f"but equal runs differ by {most}; repeat the runs to tell"
 
 
 def _inside(side: Side, query: str, quantile: float) -> list[float | None]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from espbench.compare.baselines import baselines, save_baseline
@@ -114,6 +115,20 @@ def test_checks_are_gates(make_run: MakeRun, change: dict[str, Any], gate: str) 
     assert statuses(side(base), side(new), gate) == {"met"}
     new.document["queries"][0] |= change
     assert statuses(side(base), side(new), gate) == {"missed"}
+
+
+def test_a_handful_of_answers_is_no_proof(make_run: MakeRun) -> None:
+    runs = [make_run("r1"), make_run("r2", slower=1.5)]
+    for run in runs:
+        path = run.root / "latencies-identify-errors.parquet"
+        pq.write_table(pq.read_table(path).slice(0, 29), path)
+    gate = parse_gate("p90:+10%")
+    found = {
+        each["query"]: each for each in compare(side(runs[0]), [side(runs[1])], [gate])["gates"]
+    }
+    assert found["identify-errors"]["status"] == "unsure"
+    assert "too few answers" in found["identify-errors"]["text"]
+    assert found["persist-processing-times"]["status"] == "missed"
 
 
 def test_a_ceiling_needs_no_base(make_run: MakeRun) -> None:
