@@ -41,6 +41,12 @@ class Carry:
                 "start with another --run or --checkpoint",
             ) from error
 
+    def newest_before(self, batch: int) -> pa.Table:
+        """What was left last before this batch; not every batch leaves something."""
+        numbers = [int(path.stem) for path in self._directory.glob("*.arrow")]
+        earlier = [number for number in numbers if number < batch]
+        return self.before(max(earlier) + 1) if earlier else self._empty
+
     def save(self, batch: int, table: pa.Table) -> None:
         """Keep what this batch leaves; appears all at once."""
         path = self._path(batch)
@@ -51,7 +57,9 @@ class Carry:
             os.fsync(file.fileno())
         draft.replace(path)
         self._last = batch, table
-        self._path(batch - KEPT).unlink(missing_ok=True)
+        numbers = sorted(int(each.stem) for each in self._directory.glob("*.arrow"))
+        for number in numbers[:-KEPT]:
+            self._path(number).unlink()
 
     def _path(self, batch: int) -> Path:
         return self._directory / f"{batch}.arrow"

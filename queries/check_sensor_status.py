@@ -162,12 +162,12 @@ def left(windows: pa.Table, ready: pa.Array, seen: pa.Table) -> pa.Table:
     )
 
 
-_FINAL = Batched(measurements, final)
+_FINAL = Batched(measurements, final, keeps="windows")
 
 DEFINITION = Definition(
     query=find_query("check-sensor-status"),
     ways={
-        Engine.REAL_TIME: Streamed(updates, emits=UPDATES),
+        Engine.REAL_TIME: Streamed(updates, emits=UPDATES, keeps="aggregates"),
         Engine.MICRO_BATCH: _FINAL,
         Engine.AVAILABLE_NOW: _FINAL,
     },

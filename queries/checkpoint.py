@@ -19,23 +19,28 @@ PATIENCE_S = 20.0
 
 @contextmanager
 def claimed(
-    directory: Path, query: Query, topics: Mapping[str, str], *, patience_s: float = PATIENCE_S
+    directory: Path,
+    query: Query,
+    topics: Mapping[str, str],
+    keeps: str,
+    *,
+    patience_s: float = PATIENCE_S,
 ) -> Iterator[int]:
     """Hold the checkpoint; yields the lock's file descriptor, for the JVM to share.
 
-    Raises `UsageError` where another process uses it, or where it was made by another query or
-    for other topics: Spark would answer wrongly or not at all.
+    Raises `UsageError` where another process uses it, or where it was made by another query, for
+    other topics, or in a mode that `keeps` other things: Spark would answer wrongly or not at all.
     """
     make_dir(directory)
     with (directory / MARKER).open("a+", encoding="utf-8") as file:
         _lock(file.fileno(), directory, patience_s)
         file.seek(0)
-        wanted = {"format": FORMAT, "query": query.name, "topics": dict(topics)}
+        wanted = {"format": FORMAT, "query": query.name, "topics": dict(topics), "keeps": keeps}
         content = file.read()
         if content and _read(content) != wanted:
             raise UsageError(
-                f"the checkpoint {directory} belongs to another query or other topics",
-                "choose another --checkpoint or another --run",
+                f"the checkpoint {directory} belongs to another query, topics or mode",
+                "choose another --checkpoint or --run, or the --engine that it was made with",
             )
         if not content:
             json.dump(wanted, file)

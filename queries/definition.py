@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from queries.batches import Around, Handler
+    from queries.pipe import Pipe
 
 FINAL, UPDATES = "final", "updates"
 
@@ -34,11 +35,13 @@ class Streamed:
 
     `answers` turns the inputs into the records of the sink: a column `value` (string or binary)
     and, where the query has keys, `key`. It starts nothing and reads nothing by itself. `emits`
-    says whether an answer may be followed by a better one.
+    says whether an answer may be followed by a better one, `keeps` names what one batch leaves to
+    the next: a checkpoint with other things in it is no beginning.
     """
 
     answers: "Callable[[Inputs], DataFrame]"
     emits: str = FINAL
+    keeps: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,24 @@ class Batched:
     handler: "Callable[[Around], Handler]"
     emits: str = FINAL
     most_records: int | None = None
+    keeps: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Piped:
+    """A query whose records go through Python of ours in real-time mode, while Spark reads on.
+
+    `records` is what it wants of the inputs; `pipe` is called in a worker a partition, once an
+    interval, with its records and yields the answers. It must be importable where tasks run.
+    """
+
+    records: "Callable[[Inputs], DataFrame]"
+    pipe: "Pipe"
+    emits: str = FINAL
+    keeps: str = ""
+
+
+Way = Streamed | Batched | Piped
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +85,7 @@ class Definition:
     """
 
     query: Query
-    ways: Mapping[Engine, Streamed | Batched]
+    ways: Mapping[Engine, Way]
 
     def tasks(self, partitions: int) -> int:
         """The tasks that real-time mode runs at once: a reader a partition, one that aggregates."""
@@ -79,6 +100,11 @@ class Definition:
             for engine, way in self.ways.items()
             if isinstance(way, Streamed) and way.emits == UPDATES
         )
+
+    @property
+    def piped(self) -> tuple[Engine, ...]:
+        """The modes in which tasks run Python of ours."""
+        return tuple(engine for engine, way in self.ways.items() if isinstance(way, Piped))
 
     @property
     def engines(self) -> tuple[Engine, ...]:

@@ -4,6 +4,7 @@ A window is 500 well-formed records of one partition in the order of their offse
 nothing but the topic. Records that do not fill a window yet are left to the next micro-batch.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +12,10 @@ import pyarrow as pa
 
 from espbench.names import find_query
 from queries.batches import Around, Handler
-from queries.definition import Batched, Definition, Inputs
+from queries.carry import Carry
+from queries.definition import Batched, Definition, Inputs, Piped
 from queries.engine import Engine
+from queries.pipe import Place
 from queries.source import answer_value, sensor_records
 
 if TYPE_CHECKING:
@@ -52,6 +55,48 @@ def outliers(around: Around) -> Handler:
     return handle
 
 
+def windows_of(place: Place, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Answer every window as soon as it is full; what is left over waits for the next interval."""
+    interval = place.interval()
+    waiting: dict[int, Waiting] = {}
+    for batch in batches:
+        partition = batch["partition"][0].as_py()
+        if partition not in waiting:
+            carry = place.carry(str(partition), RECORDS.empty_table())
+            waiting[partition] = Waiting(carry, interval)
+        for window in waiting[partition].add(batch):
+            yield pa.record_batch({"value": pa.array(answers(window), pa.string())})
+    for each in waiting.values():
+        each.save()
+
+
+class Waiting:
+    """The records of one partition that fill no window yet."""
+
+    def __init__(self, carry: Carry, interval: int) -> None:
+        self._carry, self._interval = carry, interval
+        self._rest = carry.newest_before(interval)
+        self._batches: list[pa.RecordBatch] = []
+        self._count = len(self._rest)
+
+    def add(self, batch: pa.RecordBatch) -> list[pa.Table]:
+        """The windows that these records, which follow the others, complete."""
+        self._batches.append(batch)
+        self._count += len(batch)
+        return self._split() if self._count >= WINDOW else []
+
+    def save(self) -> None:
+        """Leave the rest to the next interval."""
+        self._split()
+        self._carry.save(self._interval, self._rest)
+
+    def _split(self) -> list[pa.Table]:
+        new = pa.Table.from_batches(self._batches, RECORDS)
+        windows, self._rest = split(pa.concat_tables([self._rest, new]))
+        self._batches, self._count = [], len(self._rest)
+        return windows
+
+
 def split(records: pa.Table) -> tuple[list[pa.Table], pa.Table]:
     """The full windows of every partition, and the records that are left over."""
     records = records.sort_by([("partition", "ascending"), ("offset", "ascending")])
@@ -85,9 +130,13 @@ def answers(window: pa.Table) -> list[str]:
 # The driver holds their whole lines.
 MOST_RECORDS = 500_000
 
-_BATCHED = Batched(points, outliers, most_records=MOST_RECORDS)
+_BATCHED = Batched(points, outliers, most_records=MOST_RECORDS, keeps="rest")
 
 DEFINITION = Definition(
     query=find_query("determine-outliers"),
-    ways={Engine.MICRO_BATCH: _BATCHED, Engine.AVAILABLE_NOW: _BATCHED},
+    ways={
+        Engine.REAL_TIME: Piped(points, windows_of, keeps="rest of each partition"),
+        Engine.MICRO_BATCH: _BATCHED,
+        Engine.AVAILABLE_NOW: _BATCHED,
+    },
 )

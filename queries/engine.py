@@ -16,8 +16,15 @@ _HOMELESS = (
     "executors keep this query's state in real-time mode, but reach no directory of this machine",
     "name one that all share by --checkpoint or spark.checkpoint_dir, or use micro-batch",
 )
+_ON_THE_DRIVER = (
+    "our Python runs on the driver's machine only, and real-time mode needs it in every task",
+    "use --engine micro-batch, or a local master",
+)
 # Answers pause for a checkpoint: longer intervals pause less often, and tell of themselves later.
 REAL_TIME_MS = 10_000
+# Where records reach Python in small batches, the last ones wait for the end of the interval.
+PIPED_MS = 3_000
+SHORTEST_PIPED_MS = 1_000
 # From the end of one interval until the next has read its tables.
 REREAD_MS = 2_000
 
@@ -37,11 +44,12 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one query is going to run: mode, master, and time between triggers."""
+    """How one query is going to run: mode, master, time between triggers, Python in its tasks."""
 
     engine: Engine
     master: str
     trigger_ms: int
+    piped: bool = False
 
     def trigger(self) -> dict[str, str | bool]:
         """The arguments of Spark's `DataStreamWriter.trigger`."""
@@ -66,21 +74,26 @@ def choose(
     trigger_ms: int | None = None,
     freshness_s: float | None = None,
     homeless: Iterable[Engine] = (),
+    piped: Iterable[Engine] = (),
 ) -> Plan:
     """Decide how to run; `able` are the query's modes, fastest first.
 
     `tasks` are those that real-time mode runs at once: one a partition, one more to aggregate.
 
     `freshness_s` is how old a looked-up table may be, None for a query without one.
-    `homeless` are modes whose state, kept by executors, would have no place that all can reach.
+    `homeless` are modes whose state, kept by executors, would have no place that all can reach;
+    `piped` those in which tasks run Python of ours.
     Raises `UsageError` for what Spark could not run, before anything is started.
     """
-    modes, barred = tuple(able), tuple(homeless)
+    modes, barred, with_python = tuple(able), tuple(homeless), tuple(piped)
 
     def obstacle(mode: Engine) -> tuple[str, str] | None:
+        if mode in with_python and not is_local(master):
+            return _ON_THE_DRIVER
         if mode in barred:
             return _HOMELESS
-        return _obstacle(mode, master, tasks, trigger_ms, freshness_s)
+        shortest_ms = SHORTEST_PIPED_MS if mode in with_python else SHORTEST_REAL_TIME_MS
+        return _obstacle(mode, master, tasks, trigger_ms, shortest_ms, freshness_s)
 
     if asked == AUTO:
         engine = next(mode for mode in modes if obstacle(mode) is None)
@@ -94,12 +107,15 @@ def choose(
         if reason := obstacle(engine):
             raise UsageError(*reason)
     if trigger_ms is None:
-        trigger_ms = _interval_ms(freshness_s) if engine is Engine.REAL_TIME else 0
-    return Plan(engine, _master(engine, master, tasks), trigger_ms)
+        in_python = engine in with_python
+        trigger_ms = _interval_ms(freshness_s, in_python) if engine is Engine.REAL_TIME else 0
+    return Plan(engine, _master(engine, master, tasks), trigger_ms, engine in with_python)
 
 
-def _interval_ms(freshness_s: float | None) -> int:
+def _interval_ms(freshness_s: float | None, in_python: bool) -> int:
     """Between the checkpoints of real-time mode, where nobody says; tables stay fresh enough."""
+    if in_python:
+        return PIPED_MS
     if freshness_s is None:
         return REAL_TIME_MS
     enough_ms = int(freshness_s * 1_000) - REREAD_MS
@@ -132,6 +148,7 @@ def _obstacle(
     master: str,
     tasks: int,
     trigger_ms: int | None,
+    shortest_ms: int,
     freshness_s: float | None,
 ) -> tuple[str, str] | None:
     """Why Spark could not run like this, and what to do; None where nothing stands against it."""
@@ -139,12 +156,12 @@ def _obstacle(
         return "available-now runs once and has no interval", "leave out --trigger-ms"
     if engine is not Engine.REAL_TIME:
         return None
-    if trigger_ms is not None and trigger_ms < SHORTEST_REAL_TIME_MS:
+    if trigger_ms is not None and trigger_ms < shortest_ms:
         return (
             f"--trigger-ms {trigger_ms} is too short for real-time mode's checkpoints",
-            f"use {SHORTEST_REAL_TIME_MS} or more; answers do not wait for it",
+            f"use {shortest_ms} or more; answers do not wait for it",
         )
-    interval_ms = trigger_ms or SHORTEST_REAL_TIME_MS
+    interval_ms = trigger_ms or shortest_ms
     if freshness_s is not None and interval_ms + REREAD_MS > freshness_s * 1_000:
         enough_s = (interval_ms + REREAD_MS) / 1_000
         return (

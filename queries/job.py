@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from queries.definition import Batched, Definition, Streamed
+from queries.definition import Definition, Way
 from queries.drain import Finish
 from queries.engine import Plan
 from queries.session import Places
@@ -41,7 +41,7 @@ class Job:
     rehearsal: "Rehearsal | None" = None
 
     @property
-    def way(self) -> Streamed | Batched:
+    def way(self) -> Way:
         """How the query runs in the chosen mode."""
         return self.definition.ways[self.plan.engine]
 

@@ -4,28 +4,27 @@ The keys of a micro-batch go to the database in bulk and in one transaction. A s
 stays, so that a batch that is done again, wholly or in part, changes nothing.
 """
 
-import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from espbench.logs import LOGGER
 from espbench.names import find_query
 from queries.batches import Around, Handler
-from queries.definition import Batched, Definition, Inputs
+from queries.definition import Batched, Definition, Inputs, Piped
 from queries.engine import Engine
+from queries.pipe import Place
 from queries.source import production_times
-from queries.stamping import PassingError, StampingSession
+from queries.stamping import Stamper, StampingSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # What a key can be in the table; any other is of no row.
 LARGEST_KEY = 2**31 - 1
-PATIENCE_S = 60.0
-PAUSE_S = 0.2
 
 
 def lines(inputs: Inputs) -> "DataFrame":
@@ -38,28 +37,32 @@ def stamps(around: Around) -> Handler:
     session = StampingSession(around.database())
     around.counters.update(unknown_keys=0, retries=0)
 
-    def attempt(block: bytes) -> int:
-        """Again until it is committed; a lost connection or a conflict is not the end."""
-        give_up = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                return session.stamp(block)
-            except PassingError as error:
-                if time.monotonic() > give_up:
-                    raise
-                around.counters["retries"] += 1
-                LOGGER.warning("%s; the batch is done again", error.cause)
-                time.sleep(PAUSE_S)
-
     def handle(batch: "DataFrame", _number: int) -> None:
-        table = batch.toArrow()
-        fits = pc.less_equal(table["largest_key"], LARGEST_KEY)
-        known = table["line"].filter(fits)
-        around.counters["unknown_keys"] += len(table) - len(known)
-        if len(known):
-            around.counters["unknown_keys"] += attempt(joined(known))
+        for name, number in stamp(session, [batch.toArrow()]).items():
+            around.counters[name] += number
 
     return handle
+
+
+def stamps_at_once(place: Place, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Stamp what is there, commit, and see what has come meanwhile; all of it by the end."""
+    with closing(StampingSession(place.database())) as session:
+        with Stamper(lambda waiting: stamp(session, waiting)) as stamper:
+            for batch in batches:
+                stamper.add(pa.Table.from_batches([batch]))
+        place.counts.add(dict(stamper.counts))
+    yield from ()
+
+
+def stamp(session: StampingSession, tables: Sequence[pa.Table]) -> dict[str, int]:
+    """Stamp and commit, in one transaction; keys of no row, and how often it was tried again."""
+    table = pa.concat_tables(tables)
+    known = table["line"].filter(pc.less_equal(table["largest_key"], LARGEST_KEY))
+    unknown, retries = len(table) - len(known), 0
+    if len(known):
+        found, retries = session.persist(joined(known))
+        unknown += found
+    return {"unknown_keys": unknown, "retries": retries}
 
 
 def joined(texts: pa.ChunkedArray) -> bytes:
@@ -78,5 +81,9 @@ _BATCHED = Batched(lines, stamps, most_records=MOST_RECORDS)
 
 DEFINITION = Definition(
     query=find_query("persist-processing-times"),
-    ways={Engine.MICRO_BATCH: _BATCHED, Engine.AVAILABLE_NOW: _BATCHED},
+    ways={
+        Engine.REAL_TIME: Piped(lines, stamps_at_once),
+        Engine.MICRO_BATCH: _BATCHED,
+        Engine.AVAILABLE_NOW: _BATCHED,
+    },
 )

@@ -23,7 +23,7 @@ from queries.report import Report, python_versions, write_json
 from queries.session import (
     STOP_TIMEOUT_S,
     Session,
-    first_line,
+    cause,
     spark_failures,
     spark_session,
 )
@@ -46,7 +46,7 @@ def run_query(job: Job, report: Report) -> None:
     """
     report.started_ms = now_ms()
     try:
-        with claimed(job.checkpoint, job.definition.query, job.topics) as lock:
+        with claimed(job.checkpoint, job.definition.query, job.topics, job.way.keeps) as lock:
             _run(job, report, lock)
     except (Interrupted, KeyboardInterrupt):
         report.reason = "interrupted"
@@ -226,9 +226,7 @@ def _driver_died(session: Session, job: Job, death: str) -> ServiceError:
 
 
 def _query_failed(text: str, job: Job) -> ServiceError:
-    causes = [line.strip() for line in text.splitlines() if line.startswith("Caused by:")]
-    cause = causes[-1].removeprefix("Caused by: ") if causes else first_line(text)
-    return ServiceError(f"Spark gave up the query: {cause[:500]}", f"its log is {job.places.log}")
+    return ServiceError(f"Spark gave up the query: {cause(text)}", f"its log is {job.places.log}")
 
 
 def _note_versions(session: Session, report: Report) -> None:

@@ -1,6 +1,7 @@
 """The Spark session: its settings, each with the reason beside it, and the JVM's life."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,12 +20,14 @@ from espbench.paths import make_dir
 from queries.bounded import bounded
 from queries.cluster import driver_address
 from queries.engine import Engine, Plan, is_local, local_cores
+from queries.pipe import BUFFER_BYTES, RECORDS_AT_ONCE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # How long Spark may take to stop by itself before its process is killed.
 STOP_TIMEOUT_S = 15.0
+LONGEST_CAUSE = 500
 BARE_FILE_SYSTEM_JAR = "hadoop-bare-naked-local-fs"
 
 
@@ -93,6 +96,8 @@ def spark_settings(
         Setting("spark.locality.wait", "0s", "no task waits for a better place"),
         Setting("spark.sql.adaptive.enabled", "false", "streaming does without; spares a warning"),
     ]
+    if plan.piped:
+        settings += _python_in_tasks(plan)
     class_path = os.pathsep.join(str(jar) for jar in jars)
     if is_local(plan.master):
         settings += [
@@ -110,6 +115,30 @@ def spark_settings(
         settings += _cluster_settings(plan, jars, class_path)
     settings += [Setting(name, value, "as configured") for name, value in given.items()]
     return tuple(settings)
+
+
+def _python_in_tasks(plan: Plan) -> list[Setting]:
+    """Real-time mode with Python: records reach it in small batches, answers leave at once."""
+    mode = "spark.sql.streaming.realTimeMode"
+    return [
+        Setting(f"{mode}.allowlistCheck", "false", "Python is not on Spark's list of operators"),
+        Setting(f"{mode}.minBatchDuration", str(plan.trigger_ms), "the last records wait for it"),
+        Setting(
+            "spark.python.udf.pipelined.enabled",
+            "true",
+            "else answers are read only when no more records can be written",
+        ),
+        Setting(
+            "spark.sql.execution.arrow.maxRecordsPerBatch",
+            str(RECORDS_AT_ONCE),
+            "a record waits for so many more at most",
+        ),
+        Setting(
+            "spark.sql.execution.pandas.udf.buffer.size",
+            str(BUFFER_BYTES),
+            "records and answers do not wait for a full buffer of 64 KiB",
+        ),
+    ]
 
 
 def _cluster_settings(plan: Plan, jars: Sequence[Path], class_path: str) -> list[Setting]:
@@ -261,6 +290,19 @@ def spark_failures() -> tuple[type[Exception], ...]:
 def first_line(error: object) -> str:
     """The first line of an error's text: Spark appends whole stack traces."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def cause(text: str) -> str:
+    """What began it all, in a line, of an error's text with all its stack traces."""
+    lines = [line.strip() for line in text.splitlines()]
+    # A worker's traceback ends with what our Python raised.
+    of_python = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Exit): ", line)]
+    of_java = [line for line in lines if line.startswith("Caused by: ")]
+    if "Traceback (most recent call last):" in text and of_python:
+        return of_python[-1][:LONGEST_CAUSE]
+    return (of_java[-1].removeprefix("Caused by: ") if of_java else first_line(text))[
+        :LONGEST_CAUSE
+    ]
 
 
 def _launch(conf: Any, places: Places, held_open: Sequence[int]) -> Any:

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from espbench.errors import EspbenchError
 from queries.batches import Around, Handler
-from queries.definition import Batched, Inputs, Streamed
+from queries.definition import Batched, Inputs, Piped, Streamed
 from queries.job import Job
+from queries.pipe import Place, piped, shared_counts
 from queries.session import sink_options, source_options
 from queries.source import read_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
 def options_of(job: Job) -> tuple[dict[str, str], dict[str, str]]:
@@ -53,8 +55,12 @@ def start_stream(
     )
     way = job.way
     if isinstance(way, Streamed):
-        writer = way.answers(inputs).writeStream.format("kafka").options(**sink)
-        writer = writer.outputMode(job.plan.output_mode)
+        writer = _written(way.answers(inputs), job, sink)
+    elif isinstance(way, Piped):
+        address = job.database.address if job.database else None
+        counts = shared_counts(spark.sparkContext, counters)
+        place = Place(job.checkpoint, address, counts)
+        writer = _written(piped(way.records(inputs), way.pipe, place), job, sink)
     else:
         around = Around(
             spark=spark,
@@ -72,6 +78,12 @@ def start_stream(
     # Of this machine, or mounted on it: not of the file system that a cluster has by default.
     writer = writer.queryName(query.name).option("checkpointLocation", f"file://{job.checkpoint}")
     return writer.trigger(**trigger).start()
+
+
+def _written(answers: "DataFrame", job: Job, sink: Mapping[str, str]) -> "DataStreamWriter":
+    """Into the sink, or nowhere where the query has none."""
+    writer = answers.writeStream.format("kafka" if sink else "noop").options(**sink)
+    return writer.outputMode(job.plan.output_mode)
 
 
 def _lookup(spark: "SparkSession", job: Job, table: str) -> "DataFrame":

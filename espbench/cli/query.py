@@ -182,6 +182,7 @@ def _prepare(
         homeless=()
         if given or cluster.on_this_machine(settings.spark.master)
         else definition.stateful,
+        piped=definition.piped,
     )
     cluster.require_master(plan.master)
     work = make_dir(StateDir.of(settings).root / "queries" / run / query.name)

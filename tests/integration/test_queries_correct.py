@@ -118,9 +118,11 @@ def data(services: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("q1", "micro-batch", 3),
         ("q1", "real-time", 2),
         ("q2", "micro-batch", 3),
+        ("q2", "real-time", 3),
         ("q4", "micro-batch", 3),
         ("q4", "real-time", 1),
         ("q5", "micro-batch", 3),
+        ("q5", "real-time", 2),
     ],
 )
 def test_a_query_is_right(
@@ -147,12 +149,16 @@ def test_a_query_is_right(
     assert verdict["counts"]["duplicate"] == 0
 
 
-@pytest.mark.parametrize("query", ["q2", "q5"])
-def test_a_killed_query_goes_on_and_stays_right(query: str, data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("query", "engine"), [("q2", "micro-batch"), ("q2", "real-time"), ("q5", "real-time")]
+)
+def test_a_killed_query_goes_on_and_stays_right(
+    query: str, engine: str, data: Path, tmp_path: Path
+) -> None:
     trial = Trial(query, data, tmp_path, f"t{uuid.uuid4().hex[:8]}")
     duration_s = 15.0
     trial.prepare(2, duration_s)
-    first = trial.start("micro-batch")
+    first = trial.start(engine)
     sender = subprocess.Popen(
         trial.send(600, duration_s, []), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -167,7 +173,7 @@ def test_a_killed_query_goes_on_and_stays_right(query: str, data: Path, tmp_path
     _, said = first.communicate(timeout=DEADLINE_S)
     assert first.returncode == 3, said
     sender.communicate(timeout=DEADLINE_S)
-    again = trial.start("micro-batch")
+    again = trial.start(engine)
     _, said = again.communicate(timeout=DEADLINE_S)
     assert again.returncode == 0, said
     verdict = trial.verdict()

@@ -12,8 +12,17 @@ def chosen(
     master: str = "local[2]",
     partitions: int = 1,
     trigger_ms: int | None = None,
+    piped: tuple[Engine, ...] = (),
 ) -> Plan:
-    return choose(asked, able, query="q", master=master, tasks=partitions, trigger_ms=trigger_ms)
+    return choose(
+        asked,
+        able,
+        query="q",
+        master=master,
+        tasks=partitions,
+        trigger_ms=trigger_ms,
+        piped=piped,
+    )
 
 
 def test_auto_takes_the_fastest_mode() -> None:
@@ -38,6 +47,18 @@ def test_any_number_of_threads_grows_with_the_partitions() -> None:
 
 def test_a_cluster_is_left_as_it_is() -> None:
     assert chosen(master="spark://host:7077", partitions=9).master == "spark://host:7077"
+
+
+def test_python_in_tasks_has_shorter_intervals_and_stays_on_the_drivers_machine() -> None:
+    piped = (Engine.REAL_TIME,)
+    assert chosen(piped=piped) == Plan(Engine.REAL_TIME, "local[2]", 3_000, piped=True)
+    assert chosen(piped=piped, trigger_ms=1_000).trigger_ms == 1_000
+    assert not chosen("micro-batch", piped=piped).piped
+    assert chosen(piped=piped, master="spark://host:7077").engine is Engine.MICRO_BATCH
+    with pytest.raises(UsageError, match="runs on the driver's machine only"):
+        chosen("real-time", piped=piped, master="spark://host:7077")
+    with pytest.raises(UsageError, match="too short"):
+        chosen("real-time", piped=piped, trigger_ms=999)
 
 
 @pytest.mark.parametrize(

@@ -12,25 +12,26 @@ TOPICS = {"source-1": "a-1", "sink": "a-identify-errors"}
 
 def test_the_same_query_may_come_back(tmp_path: Path) -> None:
     for _ in range(2):
-        with claimed(tmp_path / "checkpoint", Q3, TOPICS) as descriptor:
+        with claimed(tmp_path / "checkpoint", Q3, TOPICS, "") as descriptor:
             assert descriptor > 2
 
 
-def test_another_query_or_other_topics_are_refused(tmp_path: Path) -> None:
-    with claimed(tmp_path, Q3, TOPICS):
+def test_another_query_other_topics_or_another_content_are_refused(tmp_path: Path) -> None:
+    with claimed(tmp_path, Q3, TOPICS, ""):
         pass
-    for query, topics in ((Q0, TOPICS), (Q3, {**TOPICS, "sink": "b"})):
+    others = ((Q0, TOPICS, ""), (Q3, {**TOPICS, "sink": "b"}, ""), (Q3, TOPICS, "rest"))
+    for query, topics, keeps in others:
         with (
             pytest.raises(UsageError, match="belongs to another"),
-            claimed(tmp_path, query, topics),
+            claimed(tmp_path, query, topics, keeps),
         ):
             pass
 
 
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
     with (
-        claimed(tmp_path, Q3, TOPICS),
+        claimed(tmp_path, Q3, TOPICS, ""),
         pytest.raises(UsageError, match="in use"),
-        claimed(tmp_path, Q3, TOPICS, patience_s=0),
+        claimed(tmp_path, Q3, TOPICS, "", patience_s=0),
     ):
         pass

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from queries.engine import Engine, Plan
-from queries.session import Places, Setting, spark_settings
+from queries.session import Places, Setting, cause, spark_settings
 
 PLACES = Places(work=Path("/work dir/q"), log=Path("/logs/q.log"))
 JARS = [Path("/jars/spark-sql-kafka.jar"), Path("/jars/hadoop-bare-naked-local-fs-0.1.0.jar")]
@@ -61,3 +61,26 @@ def test_in_real_time_mode_a_cluster_needs_few_tasks_at_once() -> None:
     plan = Plan(Engine.REAL_TIME, "yarn", 5_000)
     found = {each.name: each.value for each in spark_settings(plan, PLACES, JARS, "2g", "e", {})}
     assert found["spark.sql.shuffle.partitions"] == "1"
+
+
+def test_python_in_tasks_waits_for_no_company() -> None:
+    plan = Plan(Engine.REAL_TIME, "local[2]", 3_000, piped=True)
+    found = {each.name: each.value for each in spark_settings(plan, PLACES, JARS, "2g", "e", {})}
+    assert found["spark.python.udf.pipelined.enabled"] == "true"
+    assert found["spark.sql.streaming.realTimeMode.minBatchDuration"] == "3000"
+    assert "spark.python.udf.pipelined.enabled" not in settings()
+
+
+def test_what_began_it_all_is_named() -> None:
+    of_python = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted: Lost task
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/x/queries/stamping.py", line 59, in stamp
+    raise PassingError(explained.cause, explained.remedy) from error
+queries.stamping.PassingError: the database went away
+
+\tat org.apache.spark.api.python.BasePythonRunner.read(PythonRunner.scala:581)
+Caused by: java.io.EOFException"""
+    assert cause(of_python) == "queries.stamping.PassingError: the database went away"
+    of_java = "[STREAM_FAILED] it ended\n\tat x\nCaused by: a.B: first\nCaused by: c.D: disk full"
+    assert cause(of_java) == "c.D: disk full"
+    assert cause("[STREAM_FAILED] it ended\n\tat x") == "[STREAM_FAILED] it ended"
