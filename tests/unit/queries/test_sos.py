@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from queries import sos
 from queries.sos import StochasticOutlierSelection
 from validator.oracles.sos import probabilities
 
@@ -54,6 +55,55 @@ def test_distances_beyond_the_bisections_steps(values: tuple[int, ...]) -> None:
     points[::5] = random.choice(np.array(values, dtype=np.float64), (100, 2))
     found = StochasticOutlierSelection().predict_probability(points)
     assert np.abs(found - probabilities(points, newton=False)).max() < 1e-6
+
+
+NEAR = np.random.default_rng(5).integers(0, 50, (500, 2)).astype(np.float64)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.full((500, 2), 7.0),
+        NEAR[np.arange(500) % 2],
+        np.vstack([np.full((100, 2), 7.0), NEAR[100:]]),
+        NEAR + np.where(np.arange(500) < 250, 0.0, 1e9)[:, None],
+        NEAR + np.where(np.arange(500) < 31, 1e6, 0.0)[:, None],
+        np.vstack([NEAR[1:], [[1e7, 1e7]]]),
+        np.column_stack([2.0 ** np.linspace(0, 50, 500), np.zeros(500)]),
+        NEAR * 1e-9,
+        NEAR[: sos.BLOCK],
+        NEAR[: 2 * sos.BLOCK + 1],
+    ],
+    ids=[
+        "all equal",
+        "two places",
+        "100 equal",
+        "two clusters",
+        "31 far away",
+        "one far away",
+        "2^0 to 2^50",
+        "tiny",
+        "one block",
+        "one point over two blocks",
+    ],
+)
+def test_windows_that_no_sensor_gives(points: np.ndarray) -> None:
+    found = StochasticOutlierSelection().predict_probability(points)
+    assert np.abs(found - probabilities(points, newton=False)).max() < 1e-8
+
+
+@pytest.mark.parametrize("start", [1e-6, 1e6])
+def test_a_wrong_first_guess_decides_nothing(start: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = StochasticOutlierSelection().predict_probability(NEAR)
+    monkeypatch.setattr(sos, "START", start)
+    found = StochasticOutlierSelection().predict_probability(NEAR)
+    assert np.abs(found - wanted).max() < 1e-8
+
+
+def test_the_points_are_left_as_they_are() -> None:
+    points = NEAR.copy()
+    StochasticOutlierSelection().fit(points)
+    assert (points == NEAR).all()
 
 
 def test_near_points_far_from_the_origin_keep_their_distances() -> None:
