@@ -96,6 +96,14 @@ def spark_settings(
         Setting("spark.locality.wait", "0s", "no task waits for a better place"),
         Setting("spark.sql.adaptive.enabled", "false", "streaming does without; spares a warning"),
     ]
+    if plan.engine is Engine.REAL_TIME:
+        settings.append(
+            Setting(
+                "spark.shuffle.streaming.networkBufferMaxWaitTimeMs",
+                "5",
+                "a record on its way to its aggregate waits so long for company, else 50 ms",
+            )
+        )
     if plan.piped:
         settings += _python_in_tasks(plan)
     class_path = os.pathsep.join(str(jar) for jar in jars)
