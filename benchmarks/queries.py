@@ -42,10 +42,10 @@ class Row:
 ROWS = (
     Row("1, updates", "q1", "check-sensor-status", "real-time", (35, 40)),
     Row("1, final", "q1", "check-sensor-status", "micro-batch", (400, 500)),
-    Row("2", "q2", "determine-outliers", "micro-batch", (400, 800)),
+    Row("2", "q2", "determine-outliers", "real-time", (400, 800)),
     Row("3", "q3", "identify-errors", "real-time", (5, 8)),
     Row("4", "q4", "check-machine-power", "real-time", (8, 15)),
-    Row("5", "q5", "persist-processing-times", "micro-batch", (250, 400)),
+    Row("5", "q5", "persist-processing-times", "real-time", (250, 400)),
 )
 
 
