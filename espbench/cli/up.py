@@ -1,14 +1,20 @@
 """`espbench up`: start the embedded services."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from espbench.cli import context, options
+from espbench.errors import Interrupted
 from espbench.logs import LOGGER
 from espbench.paths import make_dir, write_atomically
+
+if TYPE_CHECKING:
+    from espbench.services.service import Service, ServiceStatus
 
 Names = Annotated[
     list[str] | None,
@@ -46,22 +52,42 @@ def up(
 
     settings = context.begin(config, quiet=quiet, verbose=verbose)
     started = []
-    for service in services.select(settings, names):
-        if fetch_only:
-            service.fetch()
-            continue
-        if started_file and service.record() is None:
-            note(started_file, service.name)
-        fresh = service.start()
-        status = service.status()
-        word = "started" if fresh else "was running already"
-        LOGGER.info("%s %s: %s (pid %s)", service.name, word, status.address, status.pid)
-        shown = ", ".join(f"{key}={value}" for key, value in status.settings.items())
-        LOGGER.info("  settings: %s", shown)
-        LOGGER.info("  data: %s  log: %s", status.data, status.log)
-        started.append({**asdict(status), "started": fresh})
+    with _stopped_if_interrupted() as ours:
+        for service in services.select(settings, names):
+            if fetch_only:
+                service.fetch()
+                continue
+            if started_file and service.record() is None:
+                note(started_file, service.name)
+            fresh = service.start()
+            if fresh:
+                ours.append(service)
+            started.append(asdict(_told(service, fresh=fresh)) | {"started": fresh})
     if json:
         context.print_json({"services": started})
+
+
+@contextmanager
+def _stopped_if_interrupted() -> Iterator[list["Service"]]:
+    """Stop the listed services, the last one first, where the work with them is interrupted."""
+    ours: list[Service] = []
+    try:
+        yield ours
+    except (KeyboardInterrupt, Interrupted):
+        for service in reversed(ours):
+            service.stop()
+            LOGGER.info("%s stopped", service.name)
+        raise
+
+
+def _told(service: "Service", *, fresh: bool) -> "ServiceStatus":
+    status = service.status()
+    word = "started" if fresh else "was running already"
+    LOGGER.info("%s %s: %s (pid %s)", service.name, word, status.address, status.pid)
+    shown = ", ".join(f"{key}={value}" for key, value in status.settings.items())
+    LOGGER.info("  settings: %s", shown)
+    LOGGER.info("  data: %s  log: %s", status.data, status.log)
+    return status
 
 
 def note(file: Path, name: str) -> None:
