@@ -377,7 +377,9 @@ def _explain(error: ValidationError, path: Path | None) -> tuple[str, str]:
     *parents, last = (str(part) for part in first["loc"])
     key = ".".join([*parents, last])
     secret = first["loc"][0] == "database" or _SECRET.search(key)
-    shown = HIDDEN if secret or isinstance(first["input"], dict | list) else repr(first["input"])
+    # What is a group of keys, or stands where one belongs, may hold secrets of any name.
+    of_group = (dict, list) if first["type"] in {"model_type", "dict_type"} else dict
+    shown = HIDDEN if secret or isinstance(first["input"], of_group) else repr(first["input"])
     if first["type"] == "extra_forbidden":
         where = f" in {path}" if path else ""
         known = f"known {'in ' + '.'.join(parents) if parents else 'here'}"

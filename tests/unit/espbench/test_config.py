@@ -46,6 +46,8 @@ def test_a_file_in_the_working_directory_is_found(
         ("- a\n- b", "is not a mapping"),
         ("load: [", "is not YAML"),
         ("load: {rate: 1, rate: 2}", "the key rate is given twice"),
+        ("queries: [q3, q9]", "queries = ['q3', 'q9'] is not allowed; there is no query 'q9'"),
+        ("spark: [secret]", "spark = (hidden) is not allowed; it is a group of keys: master"),
         ("load: {rate: true}", "load.rate = True is not allowed; input should not be true"),
         ("data: {scale: yes}", "data.scale = True"),
         ("load:", "load = None is not allowed; it is a group of keys: rate, duration"),
