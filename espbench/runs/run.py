@@ -153,9 +153,15 @@ def _mark(run_dir: RunDir, state: str, error: BaseException | None = None) -> No
     run_dir.document["state"] = state
     run_dir.document["ended"] = None if state == "running" else datetime.now(UTC).isoformat()
     if error is not None:
-        text = error.line() if isinstance(error, EspbenchError) else repr(error)
-        run_dir.document["error"] = text
+        run_dir.document["error"] = _said(error)
     run_dir.save()
+
+
+def _said(error: BaseException) -> str:
+    """The error as the command line will say it."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return error.line() if isinstance(error, EspbenchError | Interrupted) else repr(error)
 
 
 def _password(settings: Settings) -> SecretStr | None:

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from espbench.errors import UsageError
+from espbench.config import load_settings
+from espbench.errors import Interrupted, ServiceError, UsageError
+from espbench.names import QUERIES
+from espbench.runs import run as runs
 from espbench.runs.run import exit_code
 from espbench.runs.store import COLUMNS_2021, RunDir, all_runs, check_whole, find_run
 from espbench.runs.table import print_results, reasons
@@ -130,3 +133,26 @@ def test_a_document_with_what_is_no_number_is_no_run(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"format": "espbench-run/1", "rate": NaN}')
     with pytest.raises(UsageError, match="NaN"):
         RunDir.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("error", "state", "said"),
+    [
+        (KeyboardInterrupt(), "interrupted", "interrupted"),
+        (Interrupted("stopped by SIGTERM"), "interrupted", "stopped by SIGTERM"),
+        (ServiceError("kafka died", "see its log"), "failed", "kafka died; see its log"),
+    ],
+)
+def test_a_run_tells_in_words_what_ended_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, state: str, said: str
+) -> None:
+    class Driver:
+        def __init__(self, *_: Any) -> None:
+            raise error
+
+    monkeypatch.setattr(runs, "Driver", Driver)
+    places = {"state_dir": tmp_path / "state", "results_dir": tmp_path / "results"}
+    with pytest.raises(type(error)):
+        runs.run_benchmark(load_settings(None, places), QUERIES[:1], "trial", quiet=True)
+    document = json.loads((tmp_path / "results/trial/run.json").read_text(encoding="utf-8"))
+    assert (document["state"], document["error"]) == (state, said)
