@@ -11,8 +11,10 @@ from espbench.errors import InputError, UsageError, worst
 from espbench.names import Query, parse_queries
 
 if TYPE_CHECKING:
+    from espbench.config import Settings
     from validator.capturedir import Overrides
     from validator.request import Request
+    from validator.topics import Claim
     from validator.verdict import Verdict
 
 
@@ -91,6 +93,7 @@ def validate(
     """
     from validator.capturedir import Overrides
     from validator.request import GUARANTEES, LARGEST, Slo
+    from validator.topics import Claim
 
     settings = context.begin(config, quiet=quiet, verbose=verbose)
     if guarantee is not None and guarantee not in GUARANTEES:
@@ -120,7 +123,9 @@ def validate(
     if captures:
         verdicts = _judge_captures(captures, query, overrides)
     else:
-        request = _plain_request(query, source or [], sink, table or [], overrides, transactional)
+        claim = Claim(transactional=transactional)
+        files = (source or [], sink, table or [])
+        request = _plain_request(query, *files, overrides, claim, settings)
         verdicts = [_judge(request)]
     _tell(verdicts, out, json=json)
     context.finish(worst([verdict.exit_code() for verdict in verdicts]))
@@ -160,11 +165,12 @@ def _plain_request(
     sink: Path | None,
     tables: list[str],
     overrides: "Overrides",
-    transactional: bool,
+    claim: "Claim",
+    settings: "Settings",
 ) -> "Request":
-    from validator.request import AT_LEAST_ONCE, DEFAULT_FRESHNESS_S, DEFAULT_WARMUP_S, Request
+    from validator.request import Request
     from validator.tables import TABLES
-    from validator.topics import Claim, TopicFile
+    from validator.topics import TopicFile
 
     if query is None:
         raise UsageError(
@@ -175,7 +181,6 @@ def _plain_request(
     if len(found) != 1:
         raise UsageError("plain files are those of one query", "name one query")
     (wanted,) = found
-    claim = Claim(transactional=transactional)
     files = {
         stream: TopicFile(f"source-{stream}", path, claim)
         for stream, path in _sources(wanted, sources).items()
@@ -201,11 +206,11 @@ def _plain_request(
         sources=files,
         sink=TopicFile("sink", _existing(sink, "--sink"), claim) if sink else None,
         tables={name: table_files[name] for name in wanted.tables},
-        guarantee=overrides.guarantee or AT_LEAST_ONCE,
+        guarantee=overrides.guarantee or settings.guarantee,
         rate=overrides.rate,
         duration_s=overrides.duration_s,
-        warmup_s=DEFAULT_WARMUP_S if warmup_s is None else warmup_s,
-        freshness_s=DEFAULT_FRESHNESS_S if freshness_s is None else freshness_s,
+        warmup_s=settings.load.warmup if warmup_s is None else warmup_s,
+        freshness_s=settings.spark.freshness if freshness_s is None else freshness_s,
         slo=overrides.slo,
         sender_report=overrides.sender_report,
     )

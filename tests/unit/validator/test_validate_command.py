@@ -74,6 +74,17 @@ def test_plain_files(document: Document, files: list[str]) -> None:
     assert found["latency_ms_after_warmup"]["n"] == 199
 
 
+def test_the_configuration_tells_what_plain_files_cannot(
+    document: Document, files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ESPBENCH_GUARANTEE", "exactly-once")
+    monkeypatch.setenv("ESPBENCH_LOAD__WARMUP", "3")
+    found = document("--query", "q3", *files)[1]
+    assert (found["guarantee"], found["warmup_s"]) == ("exactly-once", 3)
+    found = document("--query", "q3", *files, "--guarantee", "at-least-once", "--warmup", "0")[1]
+    assert (found["guarantee"], found["warmup_s"]) == ("at-least-once", 0)
+
+
 def test_a_capture(document: Document, capture: Path, tmp_path: Path) -> None:
     code, found = document(capture, "--out", tmp_path / "results")
     assert (code, found["correctness"], found["load"]["valid"]) == (0, "correct", True)
