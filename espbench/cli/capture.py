@@ -15,7 +15,7 @@ from espbench.logs import LOGGER
 
 def capture(
     run: options.Run,
-    query: Annotated[str, typer.Option("--query", help="The query, by name or number: q3.")],
+    query: options.Query,
     out: Annotated[Path, typer.Option("--out", help="The capture directory, which is made.")],
     sender_report: Annotated[
         Path | None, typer.Option("--sender-report", help="What `espbench send --out` wrote.")
@@ -35,6 +35,7 @@ def capture(
         float | None,
         typer.Option("--freshness", help="Seconds until a change of the downtimes must be seen."),
     ] = None,
+    prefix: options.Prefix = None,
     bootstrap_servers: options.BootstrapServers = None,
     db: options.Db = None,
     config: options.ConfigFile = None,
@@ -60,6 +61,7 @@ def capture(
             "load.warmup": warmup,
             "guarantee": guarantee,
             "spark.freshness": freshness,
+            "kafka.prefix": prefix,
             "kafka.bootstrap_servers": bootstrap_servers,
             "database.url": db,
         },

@@ -39,6 +39,7 @@ def clocks(
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the JSON here too, for `capture --clocks`.")
     ] = None,
+    config: options.ConfigFile = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
@@ -50,7 +51,7 @@ def clocks(
     """
     from espbench.runs.clocks import PROGRAM, Answer, against_first, ask
 
-    context.begin(quiet=quiet, verbose=verbose)
+    context.begin(config, quiet=quiet, verbose=verbose)
     found: dict[str, Answer] = {}
     for each in host:
         name, equals, command = each.partition("=")

@@ -24,6 +24,9 @@ BootstrapServers = Annotated[
     str | None,
     typer.Option("--bootstrap-servers", help="Kafka's address (default: the embedded broker)."),
 ]
+Prefix = Annotated[
+    str | None, typer.Option("--prefix", help="First part of every topic's name (kafka.prefix).")
+]
 Db = Annotated[
     str | None,
     typer.Option(
@@ -41,6 +44,9 @@ Partitions = Annotated[int | None, typer.Option("--partitions", help="Partitions
 Queries = Annotated[
     str | None,
     typer.Option("--queries", help="Queries by name or number, separated by commas: q0,q3."),
+]
+Query = Annotated[
+    str, typer.Option("--query", "--queries", help="One query, by name or number: q3.")
 ]
 Engine = Annotated[
     str | None,

@@ -31,6 +31,7 @@ def query(
     run: options.Run,
     engine: options.Engine = None,
     master: options.Master = None,
+    prefix: options.Prefix = None,
     bootstrap_servers: options.BootstrapServers = None,
     until: Annotated[
         Path | None,
@@ -103,6 +104,7 @@ def query(
             "spark.master": master,
             "spark.freshness": freshness,
             "spark.rehearsal": rehearsal,
+            "kafka.prefix": prefix,
             "kafka.bootstrap_servers": bootstrap_servers,
             "database.url": db,
         },
@@ -263,7 +265,7 @@ def _partitions(admin: "KafkaAdmin", topics: dict[str, str]) -> dict[str, int]:
     if missing := [topic for topic in topics.values() if topic not in found]:
         raise ServiceError(
             f"the topic {missing[0]} does not exist",
-            "make it with `espbench topics create`, or check --run and the prefix",
+            "make it with `espbench topics create`, or check --run and --prefix",
         )
     return {name: len(topic.partitions) for name, topic in found.items()}
 

@@ -134,10 +134,7 @@ def send(
             help="Afterwards read (a sample of) the topic: LogAppendTime against the schedule.",
         ),
     ] = True,
-    prefix: Annotated[
-        str | None,
-        typer.Option("--prefix", help="First part of every topic's name (kafka.prefix)."),
-    ] = None,
+    prefix: options.Prefix = None,
     bootstrap_servers: options.BootstrapServers = None,
     config: options.ConfigFile = None,
     json: options.Json = False,

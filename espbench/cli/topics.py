@@ -19,14 +19,11 @@ if TYPE_CHECKING:
 
 topics = typer.Typer(
     name="topics",
-    help="Make, list and delete the topics of a run.",
+    help="Make, list and delete the topics of a run. "
+    "Example: espbench topics create --run trial-q3 --queries q3",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-
-Prefix = Annotated[
-    str | None, typer.Option("--prefix", help="First part of every topic's name (kafka.prefix).")
-]
 
 
 @topics.command()
@@ -37,7 +34,7 @@ def create(
     replication_factor: Annotated[
         int | None, typer.Option("--replication-factor", help="Copies of every partition.")
     ] = None,
-    prefix: Prefix = None,
+    prefix: options.Prefix = None,
     bootstrap_servers: options.BootstrapServers = None,
     config: options.ConfigFile = None,
     json: options.Json = False,
