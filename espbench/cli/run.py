@@ -171,9 +171,23 @@ def run(
         *(run_id, ", ".join(query.name for query in todo)),
         *(settings.load.rate, settings.load.duration, seconds, size / 1e6),
     )
+    _warn_if_short(settings)
     with _told(settings, run_id, json=json):
         done = run_benchmark(settings, todo, run_id, quiet=quiet, wishes=wishes)
     _show(*done, json=json)
+
+
+def _warn_if_short(settings: "Settings") -> None:
+    """Say beforehand that a short run will end without a verdict on sustainability."""
+    from validator.sustainability import MIN_SPAN_S
+
+    left_s = max(0.0, settings.load.duration - settings.load.warmup)
+    if left_s < MIN_SPAN_S:
+        LOGGER.warning(
+            "only %g s are left after the warm-up; sustainability needs %g, else it is unknown "
+            "(exit code 5): choose a longer --duration or a shorter --warmup",
+            *(left_s, MIN_SPAN_S),
+        )
 
 
 @contextmanager

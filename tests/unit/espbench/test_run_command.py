@@ -58,3 +58,18 @@ def test_a_run_that_never_began_tells_nothing(
     answer = CliRunner().invoke(app, ["run", "--out", str(tmp_path), *options])
     assert isinstance(answer.exception, ServiceError)
     assert answer.stdout == ""
+
+
+@pytest.mark.parametrize(("seconds", "warns"), [("29", True), ("30", False)])
+def test_a_run_too_short_for_a_verdict_says_so_before(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    seconds: str,
+    warns: bool,
+) -> None:
+    stub(monkeypatch, ServiceError("locked", "wait"), None)
+    words = ["run", "--out", str(tmp_path), "--duration", seconds]
+    with pytest.raises(ServiceError):
+        get_command(app).main(words, standalone_mode=False)
+    assert ("left after the warm-up" in capsys.readouterr().err) is warns
