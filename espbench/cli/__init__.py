@@ -59,7 +59,7 @@ _MACHINE_PROBLEMS = {
 app = typer.Typer(
     name="espbench",
     help="The enterprise stream processing benchmark: can this streaming system, joined with our "
-    "database, keep up, and are its answers right?",
+    "database, keep up, and are its answers right? Example: espbench run --queries q3",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

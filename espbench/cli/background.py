@@ -10,7 +10,8 @@ from espbench.logs import LOGGER
 
 background = typer.Typer(
     name="background",
-    help="Start an espbench command in the background, and end it.",
+    help="Start an espbench command in the background, and end it. "
+    "Example: espbench background start --pid-file up.pid --log up.log -- up kafka",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -4,10 +4,18 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+from typer.testing import CliRunner
 
+from espbench.cli import app
 from espbench.paths import locked
+
+if TYPE_CHECKING:
+    from typer._click import Command
 
 
 def espbench(*arguments: str, directory: Path) -> "subprocess.CompletedProcess[str]":
@@ -97,10 +105,35 @@ def test_only_one_run_at_a_time_uses_a_state_directory(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
-def test_every_command_has_help_with_an_example(tmp_path: Path) -> None:
-    listed = espbench("--help", directory=tmp_path).stdout
-    for name in ("run", "doctor", "up", "down", "status", "datagen", "load", "send", "query"):
-        assert name in listed
-        answer = espbench(name, "--help", directory=tmp_path)
-        assert answer.returncode == 0
-        assert "Example" in answer.stdout, name
+def commands(group: TyperGroup, *words: str) -> "dict[str, Command]":
+    """Every command and group of commands by the words that call it."""
+    found: dict[str, Command] = {" ".join(words): group}
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            found |= commands(command, *words, name)
+        else:
+            found[" ".join([*words, name])] = command
+    return found
+
+
+COMMANDS = commands(cast("TyperGroup", get_command(app)))
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_command_has_help_with_an_example(words: str) -> None:
+    answer = CliRunner().invoke(app, [*words.split(), "--help"])
+    assert answer.exit_code == 0
+    assert "Example" in answer.stdout
+    for option in COMMANDS[words].params:
+        assert getattr(option, "help", ""), option.name
+
+
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words])
+def test_the_usual_options_are_everywhere(words: str) -> None:
+    """Of groups and of the command that starts others, theirs are those of the inner command."""
+    command = COMMANDS[words]
+    options = {name for each in command.params for name in each.opts}
+    if not isinstance(command, TyperGroup) and not words.startswith("background"):
+        assert {"--config", "--json", "--quiet", "--verbose"} <= options
+    if words in {"topics create", "send", "query", "capture"}:
+        assert {"--run", "--prefix", "--bootstrap-servers"} <= options
