@@ -16,7 +16,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from espbench import __version__
-from espbench.cli import outputs
+from espbench.cli import context, outputs
 from espbench.cli.background import background
 from espbench.cli.capture import capture
 from espbench.cli.clocks import clocks
@@ -124,7 +124,7 @@ def _version() -> None:
 def _run() -> int:
     code = app(standalone_mode=False)
     if code == ExitCode.INTERRUPTED:  # the library turns Ctrl-C into this answer
-        _say("interrupted")
+        raise KeyboardInterrupt
     return code if isinstance(code, int) else 0
 
 
@@ -147,23 +147,33 @@ def _end(work: Callable[[], int | None]) -> NoReturn:
 
 def _leave(error: BaseException, *, verbose: bool) -> NoReturn:
     """Say what stopped the command, in one line, and leave with its exit code."""
+    text, code = _cause(error)
+    text = " ".join(text.split())
+    if text:
+        _say(text, verbose=verbose or code == ExitCode.BUG)
+    if text and "--json" in sys.argv[1:] and outputs.is_silent():
+        # Who asked for a document reads one, even of a command that came to none.
+        with suppress(OSError):
+            context.print_json({"error": text, "exit_code": code})
+            outputs.finish()
+    sys.exit(code)
+
+
+def _cause(error: BaseException) -> tuple[str, int]:
+    """What to say of an error, and the exit code that it is worth."""
     if isinstance(error, EspbenchError | Interrupted):
-        _say(error.line(), verbose=verbose)
-        sys.exit(int(error.exit_code))
+        return error.line(), int(error.exit_code)
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        _say("interrupted")
-        sys.exit(int(ExitCode.INTERRUPTED))
+        return "interrupted", int(ExitCode.INTERRUPTED)
     if isinstance(error, typer.TyperException):
-        if error.format_message():  # empty where no command was named and the help was shown
-            _say(f"{error.format_message().rstrip('.')}; see {_command()} --help")
-        sys.exit(error.exit_code)
+        # Empty where no command was named and the help was shown.
+        said = error.format_message().rstrip(".")
+        return f"{said}; see {_command()} --help" if said else "", error.exit_code
     if isinstance(error, OSError) and error.errno in _MACHINE_PROBLEMS:
         place = f"{error.filename}: " if error.filename else ""
-        _say(f"{place}{error.strerror}; check disk space and permissions", verbose=verbose)
-        sys.exit(int(ExitCode.SERVICE))
-    kind = type(error).__name__
-    _say(f"a bug of ours: {kind}: {error}; please report it with what follows", verbose=True)
-    sys.exit(int(ExitCode.BUG))
+        return f"{place}{error.strerror}; check disk space and permissions", int(ExitCode.SERVICE)
+    said = f"{type(error).__name__}: {error}"
+    return f"a bug of ours: {said}; please report it with what follows", int(ExitCode.BUG)
 
 
 def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
@@ -191,8 +201,7 @@ def _command() -> str:
 
 
 def _say(text: str, *, verbose: bool = False) -> None:
-    line = " ".join(text.split())
-    sys.stderr.write(f"espbench: {line}\n")
-    say_outside(f"espbench: {line}\n")
+    sys.stderr.write(f"espbench: {text}\n")
+    say_outside(f"espbench: {text}\n")
     if verbose:
         traceback.print_exc()

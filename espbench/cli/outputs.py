@@ -14,12 +14,20 @@ from typing import Any, TextIO
 class _Pipe(io.FileIO):
     """A descriptor whose reader may go."""
 
+    used = False
+
     def write(self, data: Any, /) -> int:
         """Write, or pretend to once nobody reads."""
+        self.used = True
         try:
             return super().write(data) or 0
         except BrokenPipeError:
             return memoryview(data).nbytes
+        except OSError:
+            # Where errors cannot be told, that one cannot either; the exit code tells.
+            if self.fileno() == 2:
+                return memoryview(data).nbytes
+            raise
 
 
 def prepare() -> None:
@@ -32,6 +40,12 @@ def prepare() -> None:
             os.open(os.devnull, os.O_RDWR)
     sys.stdout = _text(1, sys.stdout)
     sys.stderr = _text(2, sys.stderr)
+
+
+def is_silent() -> bool:
+    """Whether nothing has been written on standard output so far."""
+    raw = sys.stdout.buffer.raw if isinstance(sys.stdout.buffer, io.BufferedWriter) else None
+    return isinstance(raw, _Pipe) and not raw.used
 
 
 def finish() -> None:

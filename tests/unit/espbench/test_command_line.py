@@ -79,6 +79,25 @@ def test_config_prints_one_json_document(tmp_path: Path) -> None:
     assert json.loads(answer.stdout)["load"]["rate"] == 1000
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("config --bogus", 2),
+        ("nonsense", 2),
+        ("run --queries q9", 2),
+        ("show nothing", 2),
+        ("validate absent", 2),
+        ("topics list", 3),
+        ("load --data .", 3),
+    ],
+)
+def test_with_json_a_failure_is_one_document_too(words: str, code: int, tmp_path: Path) -> None:
+    answer = espbench(*words.split(), "--json", directory=tmp_path)
+    document = json.loads(answer.stdout)
+    assert (answer.returncode, document["exit_code"]) == (code, code)
+    assert answer.stderr == f"espbench: {document['error']}\n"
+
+
 def test_a_missing_broker_is_one_line_and_exit_code_3(tmp_path: Path) -> None:
     answer = espbench("topics", "create", "--run", "r", "--queries", "3", directory=tmp_path)
     assert answer.returncode == 3

@@ -36,6 +36,11 @@ def test_a_full_output_is_one_line_and_exit_code_3(command: str, tmp_path: Path)
     assert len(answer.stderr.splitlines()) == 1
 
 
+def test_where_errors_cannot_be_told_the_exit_code_still_tells(tmp_path: Path) -> None:
+    assert shell("espbench show nothing 2> /dev/full", tmp_path).returncode == 2
+    assert shell("espbench config 2> /dev/full", tmp_path).returncode == 0
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_not_missed(closed: str, tmp_path: Path) -> None:
     answer = shell(f"espbench config --json {closed}", tmp_path)
