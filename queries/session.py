@@ -279,7 +279,7 @@ def spark_session(
             spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
         except spark_failures() as error:
             raise ServiceError(
-                f"Spark did not start: {first_line(error)}", f"its log is {places.log}"
+                f"Spark did not start: {cause(str(error))}", f"its log is {places.log}"
             ) from error
         yield Session(spark, gateway.proc, settings)
     finally:
@@ -296,8 +296,12 @@ def spark_failures() -> tuple[type[Exception], ...]:
 
 
 def first_line(error: object) -> str:
-    """The first line of an error's text: Spark appends whole stack traces."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """The line of an error's text that says why: Spark appends whole stack traces."""
+    first, *others = str(error).strip().splitlines() or [type(error).__name__]
+    # These are the bridge's words; Java's follow.
+    if first.startswith("An error occurred while calling") and others:
+        return others[0].removeprefix(": ")
+    return first
 
 
 def cause(text: str) -> str:

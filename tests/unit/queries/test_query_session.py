@@ -1,7 +1,9 @@
 from pathlib import Path
 
+import pytest
+
 from queries.engine import Engine, Plan
-from queries.session import Places, Setting, cause, spark_settings
+from queries.session import Places, Setting, cause, first_line, spark_settings
 
 PLACES = Places(work=Path("/work dir/q"), log=Path("/logs/q.log"))
 JARS = [Path("/jars/spark-sql-kafka.jar"), Path("/jars/hadoop-bare-naked-local-fs-0.1.0.jar")]
@@ -84,3 +86,19 @@ Caused by: java.io.EOFException"""
     of_java = "[STREAM_FAILED] it ended\n\tat x\nCaused by: a.B: first\nCaused by: c.D: disk full"
     assert cause(of_java) == "c.D: disk full"
     assert cause("[STREAM_FAILED] it ended\n\tat x") == "[STREAM_FAILED] it ended"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("it broke\nat a.b.C", "it broke"),
+        (
+            "An error occurred while calling None.org.X.\n: java.lang.Error: no memory\n\tat x",
+            "java.lang.Error: no memory",
+        ),
+        ("An error occurred while calling o7.x", "An error occurred while calling o7.x"),
+        ("", "RuntimeError"),
+    ],
+)
+def test_the_line_that_says_why(text: str, line: str) -> None:
+    assert first_line(RuntimeError(text)) == line
