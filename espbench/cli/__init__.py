@@ -47,11 +47,14 @@ from espbench.step_log import say_outside, write_to_log
 _MACHINE_PROBLEMS = {
     errno.ENOSPC,
     errno.EDQUOT,
+    errno.EIO,
     errno.EROFS,
     errno.EACCES,
     errno.EPERM,
     errno.ENOTDIR,
     errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
     errno.EMFILE,
     errno.ENOMEM,
 }
@@ -171,7 +174,8 @@ def _cause(error: BaseException) -> tuple[str, int]:
         return f"{said}; see {_command()} --help" if said else "", error.exit_code
     if isinstance(error, OSError) and error.errno in _MACHINE_PROBLEMS:
         place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror}; check disk space and permissions", int(ExitCode.SERVICE)
+        remedy = "check path, disk space and permissions"
+        return f"{place}{error.strerror}; {remedy}", int(ExitCode.SERVICE)
     said = f"{type(error).__name__}: {error}"
     return f"a bug of ours: {said}; please report it with what follows", int(ExitCode.BUG)
 

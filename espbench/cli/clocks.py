@@ -11,7 +11,7 @@ import typer
 from espbench.cli import context, options
 from espbench.errors import UsageError
 from espbench.logs import LOGGER
-from espbench.paths import write_atomically
+from espbench.paths import make_dir, write_atomically
 
 if TYPE_CHECKING:
     from espbench.runs.clocks import Answer
@@ -72,6 +72,7 @@ def clocks(
         "brokers": against_first(found, broker) if broker else [],
     }
     if out:
+        make_dir(out.parent)
         write_atomically(out, jsonlib.dumps(document, indent=2) + "\n")
     if json:
         context.print_json(document)

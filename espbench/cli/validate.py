@@ -237,7 +237,7 @@ def _sources(query: Query, texts: list[str]) -> dict[int, Path]:
 
 def _existing(path: Path, option: str) -> Path:
     if not path.is_file():
-        what = "is a directory" if path.is_dir() else "does not exist"
+        what = "is not a file" if path.exists() else "does not exist"
         raise InputError(f"{path} ({option}) {what}", "name a file that can be read")
     return path
 

@@ -86,7 +86,7 @@ def test_brokers_are_compared_with_the_first() -> None:
 
 def test_the_command_writes_what_capture_reads(tmp_path: Path) -> None:
     hosts = [f"--host={name}={sys.executable}" for name in ("a", "b")]
-    out = tmp_path / "clocks.json"
+    out = tmp_path / "new" / "clocks.json"
     answer = CliRunner().invoke(
         app, ["clocks", *hosts, "--broker=a", "--broker=b", "--out", str(out)]
     )

@@ -124,6 +124,13 @@ def test_only_one_run_at_a_time_uses_a_state_directory(tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize("words", ["list --out", "validate", "monitor --duration 1 --out"])
+def test_a_name_too_long_is_no_bug_of_ours(words: str, tmp_path: Path) -> None:
+    answer = espbench(*words.split(), "x" * 300, directory=tmp_path)
+    assert answer.returncode == 3
+    assert len(answer.stderr.splitlines()) == 1
+
+
 def commands(group: TyperGroup, *words: str) -> "dict[str, Command]":
     """Every command and group of commands by the words that call it."""
     found: dict[str, Command] = {" ".join(words): group}
