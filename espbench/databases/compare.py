@@ -57,6 +57,7 @@ class Comparison:
         with locked(state / "databases.lock", f"another comparison is going on in {state}"):
             sweep(self._settings)
             make_dir(self.root)
+            self._announce()
             ended = "failed"
             try:
                 data = self._generate()
@@ -70,6 +71,14 @@ class Comparison:
         if any(profile["state"] == "failed" for profile in self.document["profiles"]):
             return ExitCode.SERVICE
         return worst(codes)
+
+    def _announce(self) -> None:
+        count = len(self._profiles)
+        seconds, size = self._work.estimate(count, self._settings.data.scale)
+        LOGGER.info(
+            "comparison %s: %d profiles; about %.0f s and %.0f MB while one is at work",
+            *(self.id, count, seconds, size / 1e6),
+        )
 
     def _generate(self) -> Path:
         parameters, directory = parameters_of(self._settings), data_directory(self._settings)
