@@ -37,4 +37,5 @@ def _check_engine(settings: Settings, query: Query) -> None:
         master=settings.spark.master,
         tasks=definition.tasks(settings.kafka.partitions * len(sources)),
         freshness_s=settings.spark.freshness if query.lookup_table else None,
+        piped=definition.piped,
     )

@@ -22,7 +22,7 @@ def batches(begin: int, end: int) -> list[pa.RecordBatch]:
         "value": [str(offset) for offset in offsets],
     }
     table = pa.table(columns, RECORDS)
-    return table.to_batches(max_chunksize=AT_ONCE)
+    return list(table.to_batches(max_chunksize=AT_ONCE))
 
 
 def an_interval(directory: Path, number: int, begin: int, end: int) -> list[list[int]]:
