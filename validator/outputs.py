@@ -11,7 +11,7 @@ from validator.batches import Batch
 from validator.evidence import Evidence
 from validator.fingerprints import id_and_line
 from validator.packed import PackedColumns
-from validator.records import RawBytes, take_apart
+from validator.records import RawBytes, is_utf8, take_apart
 from validator.streams import MF01, MF03, SENSOR_COLUMNS, WORKPLACE, Columns
 from validator.topics import Topic, TopicBuilder, TopicFile, read_batches
 
@@ -39,12 +39,14 @@ def sensor_output(_keys: pa.Array, values: pa.Array) -> Columns:
 def identity_columns(raw: RawBytes, fields: int) -> dict[str, Any]:
     """The identity of outputs, (column 57, id), and the columns that conditions look at.
 
-    Without an identity an output is malformed. `fields` stand before the line, the first is the id.
+    What is not UTF-8 has no identity, and an output without one is malformed. `fields` stand before
+    the line, the first is the id.
     """
     parts = take_apart(raw, fields=fields, columns=SENSOR_COLUMNS)
     number, has_id = parts.whole(0)
     workplace, has_workplace = parts.column(WORKPLACE)
-    found = {"id": number, "workplace": workplace, "has_identity": has_id & has_workplace}
+    named = has_id & has_workplace & is_utf8(raw)
+    found = {"id": number, "workplace": workplace, "has_identity": named}
     if fields == 1:
         found["mf01"], _ = parts.column(MF01)
         found["mf03"], _ = parts.column(MF03)

@@ -242,7 +242,7 @@ def _number(word: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return word & np.uint64(0xFFFFFFFF)
 
 
-def is_utf8(values: pa.Array, raw: RawBytes) -> Bools:
+def is_utf8(raw: RawBytes) -> Bools:
     """Which values are UTF-8; only those with bytes beyond ASCII are looked at one by one."""
     good: Bools = raw.present.copy()
     if not len(raw.data) or int(raw.data.max()) < 0x80:
@@ -250,13 +250,11 @@ def is_utf8(values: pa.Array, raw: RawBytes) -> Bools:
     high = np.flatnonzero(raw.data >= 0x80)
     suspects = np.flatnonzero(np.searchsorted(high, raw.stop) > np.searchsorted(high, raw.start))
     for index in suspects:
-        good[index] &= _decodes(values[int(index)].as_py())
+        good[index] &= _decodes(raw.data[raw.start[index] : raw.stop[index]].tobytes())
     return good
 
 
-def _decodes(value: bytes | None) -> bool:
-    if value is None:
-        return False
+def _decodes(value: bytes) -> bool:
     try:
         value.decode("utf-8")
     except UnicodeDecodeError:

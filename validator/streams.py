@@ -38,7 +38,7 @@ class Stream:
     """All records of one source stream, as columns of equal length.
 
     Always there: `id`, `due_ms`, `has_due`, `well_formed`. A sensor stream adds `workplace`,
-    `has_identity` (id and workplace can be read, whatever else is wrong), and of `mf01`, `mf02`,
+    `has_identity` (UTF-8 with id and workplace, whatever else is wrong), and of `mf01`, `mf02`,
     `mf03` those that were asked for; production times add `o_id`, `ol_number`, `pol_number`,
     `is_end`. Of the rows in `kept` the fingerprints of their answers are held, of none its value.
     """
@@ -74,7 +74,8 @@ def sensor_columns(values: pa.Array) -> Columns:
     number, has_id = fields.whole(0)
     due_ms, has_due = fields.integer(1)
     workplace, has_workplace = fields.column(WORKPLACE)
-    good = has_id & has_due & has_workplace & is_utf8(values, raw)
+    named = has_id & has_workplace & is_utf8(raw)
+    good = named & has_due
     measured = {}
     for name, place in (("mf01", MF01), ("mf02", MF02), ("mf03", MF03)):
         measured[name], is_integer = fields.column(place)
@@ -84,7 +85,7 @@ def sensor_columns(values: pa.Array) -> Columns:
         "due_ms": due_ms,
         "has_due": has_id & has_due,
         "workplace": workplace,
-        "has_identity": has_id & has_workplace,
+        "has_identity": named,
         "well_formed": good,
         **measured,
     }
@@ -96,7 +97,7 @@ def production_columns(values: pa.Array) -> Columns:
     fields = take_apart(raw, fields=2, columns=PRODUCTION_COLUMNS)
     number, has_id = fields.whole(0)
     due_ms, has_due = fields.integer(1)
-    good = has_id & has_due & is_utf8(values, raw)
+    good = has_id & has_due & is_utf8(raw)
     keys = {}
     for place, name in enumerate(("o_id", "ol_number", "pol_number", "is_end"), start=1):
         keys[name], is_integer = fields.column(place)

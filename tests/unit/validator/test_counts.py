@@ -57,6 +57,14 @@ def test_an_altered_output_is_one_wrong(judged: Judged) -> None:
     assert found["exit"] == 4
 
 
+def test_an_output_that_is_no_utf8_is_malformed_and_so_extra(judged: Judged) -> None:
+    value = (ERRORS.records[50].value or b"").replace(b"\t", b"\xff\t", 1)
+    found = judged("q3", INPUT, with_value(ERRORS, 50, value))
+    assert found["counts"] == COUNTS | {"matched": 198, "missing": 1, "extra": 1}
+    assert sorted(kinds(found)) == ["extra", "missing"]
+    assert found["exit"] == 4
+
+
 def test_another_identity_is_missing_and_extra(judged: Judged) -> None:
     value = ERRORS.records[50].value or b""
     for altered in (b"9" + value, value[:-1] + b"2"):
