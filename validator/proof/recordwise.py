@@ -67,14 +67,14 @@ def alter_a_digit(case: Case, random: Random) -> None:
 
 
 def alter_the_identity(case: Case, random: Random) -> None:
-    """An output of another id or workplace."""
+    """An output of another id or workplace, or one that is no UTF-8."""
     records = list(case.sink.records)
     row = random.randrange(len(records))
     value = records[row].value or b""
-    other = random.choice([b"7" * 6 + value, value[:-1] + b"4"])
-    if case.query == "q2":
-        other = b"7" * 6 + value
-    records[row] = replace(records[row], value=other)
+    others = [b"7" * 6 + value, value.replace(b"\t", b"\xff\t", 1)]
+    # Query 2's outputs do not end with the workplace.
+    others += [value[:-1] + b"4"] if case.query != "q2" else []
+    records[row] = replace(records[row], value=random.choice(others))
     case.set_sink(records)
     case.become("incorrect", missing=1, extra=1, wrong=0, duplicate=0)
 
