@@ -3,7 +3,7 @@
 Makes a capture per query (10,000 records a second and stream for 300 s by default), validates it in
 a process of its own and prints a table.
 
-    python benchmarks/validate_captures.py [--queries q0,q3] [--times 10]
+    python benchmarks/validate_captures.py [--queries q0,q3] [--times 10] [--json-lines]
 """
 
 import argparse
@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=300)
     parser.add_argument("--rate", type=int, default=10_000)
     parser.add_argument("--times", type=int, default=1, help="how many times as long")
+    parser.add_argument("--json-lines", action="store_true", help="topics as kcat writes them")
     parser.add_argument("--dir", type=Path, default=None)
     given = parser.parse_args()
     print("query                  records   seconds   peak MiB   verdict")
@@ -53,6 +54,7 @@ def main() -> None:
             maker = spawned.Process(
                 target=make_capture,
                 args=(directory, query, given.seconds * given.times, given.rate),
+                kwargs={"json_lines": given.json_lines},
             )
             maker.start()
             maker.join()
@@ -74,7 +76,9 @@ def line(query: Query, directory: Path) -> str:
     return f"{query.name:20} {records:10,} {took:9.1f} {peak:10,.0f}   {document['correctness']}"
 
 
-def make_capture(directory: Path, query: Query, seconds: int, rate: int) -> None:
+def make_capture(
+    directory: Path, query: Query, seconds: int, rate: int, *, json_lines: bool = False
+) -> None:
     """A capture whose answers are right and 150 ms late."""
     directory.mkdir(parents=True)
     count = seconds * rate
@@ -95,6 +99,8 @@ def make_capture(directory: Path, query: Query, seconds: int, rate: int) -> None
             tables = ["workplace"]
         answers = _write_sink(directory / "b-sink.parquet", query, sources, count, rate)
         topics.append(_topic("b-sink", "sink", answers))
+    for topic in topics if json_lines else []:
+        topic["file"] = _as_json_lines(directory / topic["file"])
     document = {
         "format": "espbench-capture/1",
         "run": "benchmark",
@@ -123,6 +129,19 @@ def _topic(name: str, role: str, end: int) -> dict[str, Any]:
         "complete": True,
         "partitions": [{"partition": 0, "begin": 0, "end": end, "leader": 1}],
     }
+
+
+def _as_json_lines(path: Path) -> str:
+    """Write the records of a topic as `kcat -C -J` does, in place of the file; its new name."""
+    names = ["partition", "offset", "ts", "key", "payload"]
+    written = path.with_suffix(".jsonl")
+    with written.open("w", encoding="utf-8") as file:
+        for batch in pq.ParquetFile(path).iter_batches():
+            for row in batch.rename_columns(names).to_pylist():
+                record = {"topic": path.stem, "tstype": "logappend", **row}
+                file.write(json.dumps(record, separators=(",", ":"), default=bytes.decode) + "\n")
+    path.unlink()
+    return written.name
 
 
 def _lines(stream: int) -> tuple[Any, Any]:
