@@ -276,7 +276,8 @@ def spark_session(
         try:
             with _environment(plan, places, java_home):
                 gateway = _launch(arguments, places, held_open)
-            spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
+                # Inside: here PySpark notes which Python the workers are to run.
+                spark = SparkSession(SparkContext(conf=conf, gateway=gateway))
         except spark_failures() as error:
             raise ServiceError(
                 f"Spark did not start: {cause(str(error))}", f"its log is {places.log}"
