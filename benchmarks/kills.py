@@ -28,8 +28,6 @@ import psutil
 from espbench.names import find_query
 
 FILES = {1: "sensor-1.csv", 2: "sensor-2.csv", 3: "production_times.csv"}
-# Run by Python on the driver, which real-time mode has no place for.
-DRIVEN = {"q2", "q5"}
 DEADLINE_S = 300.0
 # After an announced start the downtimes must have been seen: freshness, and some more.
 ANNOUNCED_S = 14.0
@@ -62,7 +60,7 @@ def main() -> None:
                     chance, outages=given.outages and query == "q5"
                 )
                 for query in given.queries.split(",")
-                for engine in engines(query, given.engines.split(","))
+                for engine in given.engines.split(",")
                 for partitions in map(int, given.partitions.split(","))
                 for _ in range(given.trials)
             ]
@@ -72,11 +70,6 @@ def main() -> None:
     right = sum(each["correctness"] == "correct" for each in score)
     say(f"{right} of {len(score)} trials correct, {kills} kills, seed {seed}")
     sys.exit(0 if right == len(score) else 4)
-
-
-def engines(query: str, asked: list[str]) -> list[str]:
-    """Those of the engines that the query can run in."""
-    return [each for each in asked if each == "micro-batch" or query not in DRIVEN]
 
 
 class House:

@@ -1,6 +1,7 @@
 """Every query on a real Spark, judged by the validator: many partitions, every mode, a kill."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -68,6 +69,7 @@ class Trial:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            env={**os.environ, "PATH": f"{self.foreign_python()}{os.pathsep}{os.environ['PATH']}"},
         )  # fmt: skip
         deadline = time.monotonic() + DEADLINE_S
         while not ready.exists():
@@ -75,6 +77,15 @@ class Trial:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         return child
+
+    def foreign_python(self) -> Path:
+        """A directory with a `python3` that has none of our packages, as many a PATH has."""
+        directory = self.place / "bin"
+        directory.mkdir(exist_ok=True)
+        program = directory / "python3"
+        program.write_text("#!/bin/sh\necho this is no Python of ours >&2\nexit 1\n")
+        program.chmod(0o755)
+        return directory
 
     def kill_driver(self) -> None:
         ready = json.loads((self.place / "ready.json").read_text(encoding="utf-8"))
