@@ -1,4 +1,4 @@
-"""The 2021 study of Kafka's ingestion again: what arrives of what is asked, setting by setting.
+"""The study of 2020 of Kafka's ingestion again: what arrives of what is asked, setting by setting.
 
 Every cell asks one broker on this machine for a rate during `--seconds` and tells what the topic
 took in: records that the topic holds, by the time from the first to the last LogAppendTime. Then

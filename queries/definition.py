@@ -66,12 +66,14 @@ class Piped:
 
     `records` is what it wants of the inputs; `pipe` is called in a worker a partition, once an
     interval, with its records and yields the answers. It must be importable where tasks run.
+    `counts` names what it adds to `Place.counts`.
     """
 
     records: "Callable[[Inputs], DataFrame]"
     pipe: "Pipe"
     emits: str = FINAL
     keeps: str = ""
+    counts: tuple[str, ...] = ()
 
 
 Way = Streamed | Batched | Piped

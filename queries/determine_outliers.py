@@ -1,7 +1,8 @@
 """Query 2, determine-outliers: stochastic outlier selection in count windows of 500 records.
 
 A window is 500 well-formed records of one partition in the order of their offsets, so it depends on
-nothing but the topic. Records that do not fill a window yet are left to the next micro-batch.
+nothing but the topic. Records that do not fill a window yet are left to the next micro-batch or
+interval.
 """
 
 from collections.abc import Iterator
@@ -63,7 +64,7 @@ def windows_of(place: Place, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
         partition = batch["partition"][0].as_py()
         if partition not in waiting:
             carry = place.carry(str(partition), RECORDS.empty_table())
-            waiting[partition] = Waiting(carry, interval)
+            waiting[partition] = Waiting(carry, interval, batch["offset"][0].as_py())
         for window in waiting[partition].add(batch):
             yield pa.record_batch({"value": pa.array(answers(window), pa.string())})
     for each in waiting.values():
@@ -73,9 +74,10 @@ def windows_of(place: Place, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 class Waiting:
     """The records of one partition that fill no window yet."""
 
-    def __init__(self, carry: Carry, interval: int) -> None:
+    def __init__(self, carry: Carry, interval: int, begin: int) -> None:
         self._carry, self._interval = carry, interval
-        self._rest = carry.newest_before(interval)
+        self._rest = carry.newest_before(interval, begin)
+        self._read_to = begin
         self._batches: list[pa.RecordBatch] = []
         self._count = len(self._rest)
 
@@ -83,12 +85,13 @@ class Waiting:
         """The windows that these records, which follow the others, complete."""
         self._batches.append(batch)
         self._count += len(batch)
+        self._read_to = batch["offset"][-1].as_py() + 1
         return self._split() if self._count >= WINDOW else []
 
     def save(self) -> None:
         """Leave the rest to the next interval."""
         self._split()
-        self._carry.save(self._interval, self._rest)
+        self._carry.save(self._interval, self._rest, read_to=self._read_to)
 
     def _split(self) -> list[pa.Table]:
         new = pa.Table.from_batches(self._batches, RECORDS)

@@ -1,6 +1,7 @@
 """Query 5, persist-processing-times: stamp production order lines with the database's time.
 
-The keys of a micro-batch go to the database in bulk and in one transaction. A stamp that is set
+The keys of a micro-batch, or all that wait in real-time mode, go to the database in bulk and in one
+transaction. A stamp that is set
 stays, so that a batch that is done again, wholly or in part, changes nothing.
 """
 
@@ -82,7 +83,7 @@ _BATCHED = Batched(lines, stamps, most_records=MOST_RECORDS)
 DEFINITION = Definition(
     query=find_query("persist-processing-times"),
     ways={
-        Engine.REAL_TIME: Piped(lines, stamps_at_once),
+        Engine.REAL_TIME: Piped(lines, stamps_at_once, counts=("unknown_keys", "retries")),
         Engine.MICRO_BATCH: _BATCHED,
         Engine.AVAILABLE_NOW: _BATCHED,
     },

@@ -27,8 +27,9 @@ Pipe = Callable[["Place", Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 # A worker gets so many records at once: fewer cost work, more wait for one another.
 RECORDS_AT_ONCE = 16
-# Spark's buffers on the way to a worker and back: an answer must not wait for company.
-BUFFER_BYTES = 1_024
+# Spark's buffers on the way to a worker and back, less than such a batch of any query: it is sent
+# on only when the buffer is full.
+BUFFER_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import logging
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 POLL_S = 0.05
 # What a killed JVM needs until its process is gone and its connections are reset.
 DEATH_S = 3.0
+# What the end of an interval takes at most.
+INTERVAL_END_S = 5.0
 WAITING = "Waiting for data to arrive"
 
 
@@ -88,6 +91,8 @@ def _run(job: Job, report: Report, lock: int) -> None:
                     query = _start(session, job, report, log)
                     _wait_until_ready(session, query, job, report, log, stop_asked)
                 report.reason = _follow(session, job, log, watch, stop_asked)
+                if report.reason == "interrupted" and job.plan.piped:
+                    _finish_interval(session, job, log)
                 LOGGER.info("%s: %s, stopping", name, report.reason)
                 bounded(query.stop, STOP_TIMEOUT_S)
             if report.reason == "interrupted":
@@ -155,6 +160,9 @@ def _is_consuming(session: Session, query: "StreamingQuery", job: Job, log: Prog
     if log.totals.batches or job.plan.engine is Engine.AVAILABLE_NOW:
         return True
     if job.plan.engine is Engine.REAL_TIME:
+        if job.plan.piped:
+            # Its Python is there when the first interval is over.
+            return False
         # Its first batch lasts until the first checkpoint; what counts is that all its tasks run.
         tracker = session.spark.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
@@ -185,6 +193,15 @@ def _follow(
         if reason := job.finish.reached(log):
             return reason
     return "interrupted"
+
+
+def _finish_interval(session: Session, job: Job, log: ProgressLog) -> None:
+    """Records that wait for company are answered at the interval's end; a second signal cuts it."""
+    batches, patience_s = log.totals.batches, job.plan.trigger_ms / 1_000 + INTERVAL_END_S
+    deadline = time.monotonic() + patience_s
+    while log.totals.batches == batches and time.monotonic() < deadline:
+        if log.terminated.wait(POLL_S) or session.death():
+            return
 
 
 @contextmanager

@@ -214,6 +214,8 @@ def sink_options(bootstrap_servers: str, topic: str, given: Mapping[str, str]) -
         "kafka.acks": "all",
         # An answer is sent when it is there; waiting for company is latency.
         "kafka.linger.ms": "0",
+        # What the broker takes it decides itself.
+        "kafka.max.request.size": str(2**25),
     }
 
 

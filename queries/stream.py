@@ -58,6 +58,7 @@ def start_stream(
         writer = _written(way.answers(inputs), job, sink)
     elif isinstance(way, Piped):
         address = job.database.address if job.database else None
+        counters.update(dict.fromkeys(way.counts, 0))
         counts = shared_counts(spark.sparkContext, counters)
         place = Place(job.checkpoint, address, counts)
         writer = _written(piped(way.records(inputs), way.pipe, place), job, sink)

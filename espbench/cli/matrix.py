@@ -15,6 +15,7 @@ from espbench.logs import LOGGER
 if TYPE_CHECKING:
     from espbench.runs.matrix import Matrix
     from espbench.runs.matrix_plan import MatrixFile
+    from espbench.runs.plan import Wishes
 
 
 def run_matrix(
@@ -23,6 +24,7 @@ def run_matrix(
     resume: str | None,
     config: Path | None,
     options: dict[str, Any],
+    wishes: "Wishes",
     *,
     json: bool,
     quiet: bool,
@@ -45,12 +47,14 @@ def run_matrix(
         base = load_settings(config, flat_settings(asked) | given)
     except ConfigError as error:
         raise ConfigError(f"settings in {file or '--full'}: {error.cause}", error.remedy) from error
-    _check_profiles(asked, base)
+    _check_cells(asked, base)
     matrix = Matrix.open(resume, asked, base) if resume else Matrix.create(asked, base)
     _announce(matrix)
     try:
         code = matrix.run(
-            lambda settings, query, run_id: run_benchmark(settings, (query,), run_id, quiet=quiet)
+            lambda settings, query, run_id: run_benchmark(
+                settings, (query,), run_id, quiet=quiet, wishes=wishes
+            )
         )
     except (KeyboardInterrupt, Interrupted) as error:
         raise Interrupted(
@@ -61,12 +65,15 @@ def run_matrix(
     context.finish(code)
 
 
-def _check_profiles(asked: "MatrixFile", base: Settings) -> None:
-    from espbench.runs.matrix_plan import plan
-    from sender.profile_options import parse_profile
+def _check_cells(asked: "MatrixFile", base: Settings) -> None:
+    """Refuse the matrix where one of its cells would be refused as a run, hours later."""
+    from espbench.cli.precheck import check_run
+    from espbench.names import find_query
+    from espbench.runs.matrix_plan import cell_settings, plan
 
-    for rate, text in {(cell.rate, cell.profile) for cell in plan(asked, base)}:
-        parse_profile(text, rate=rate, duration_s=base.load.duration)
+    for cell in plan(asked, base):
+        if cell.repetition == 1:
+            check_run(cell_settings(asked, base, cell), (find_query(cell.query),))
 
 
 def _announce(matrix: "Matrix") -> None:

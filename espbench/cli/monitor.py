@@ -56,7 +56,9 @@ def monitor(
     host: Annotated[
         str | None, typer.Option("--host", help="This host's name in the rows (default: its own).")
     ] = None,
-    duration: options.Duration = None,
+    duration: Annotated[
+        float | None, typer.Option("--duration", help="End by itself after so many seconds.")
+    ] = None,
     pid_file: Annotated[
         Path | None, typer.Option("--pid-file", help="Write our pid and start there while we run.")
     ] = None,

@@ -20,7 +20,7 @@ def check_run(settings: Settings, queries: tuple[Query, ...]) -> None:
 
 
 def _check_engine(settings: Settings, query: Query) -> None:
-    from queries import engine
+    from queries import cluster, engine
     from queries.registry import DEFINITIONS
 
     if settings.spark.engine == "available-now":
@@ -37,5 +37,8 @@ def _check_engine(settings: Settings, query: Query) -> None:
         master=settings.spark.master,
         tasks=definition.tasks(settings.kafka.partitions * len(sources)),
         freshness_s=settings.spark.freshness if query.lookup_table else None,
+        homeless=()
+        if settings.spark.checkpoint_dir or cluster.on_this_machine(settings.spark.master)
+        else definition.stateful,
         piped=definition.piped,
     )

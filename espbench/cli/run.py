@@ -59,7 +59,7 @@ def run(
     ] = None,
     keep: Annotated[
         str | None,
-        typer.Option("--keep", help="What stays after the run: topics, services, with commas."),
+        typer.Option("--keep", help="What stays at the end: topics, services, hosts, with commas."),
     ] = None,
     inventory: Annotated[
         Path | None,
@@ -132,12 +132,6 @@ def run(
         "database.url": db,
         "results_dir": out,
     }
-    if matrix or full:
-        from espbench.cli.matrix import run_matrix
-
-        run_matrix(*(matrix, full, resume, config, given), json=json, quiet=quiet, verbose=verbose)
-        return
-    settings = context.begin(config, quiet=quiet, verbose=verbose, options=given)
     every_step = (*RUN_STEPS, *QUERY_STEPS)
     wishes = Wishes(
         keep=chosen(keep, KEEPABLE, "part that can be kept"),
@@ -147,6 +141,18 @@ def run(
         wheel=wheel,
         wheelhouse=wheelhouse,
     )
+    if matrix or full:
+        from espbench.cli.matrix import run_matrix
+
+        if steps or skip_steps or from_step or prepare:
+            raise UsageError(
+                "the runs of a matrix are whole ones",
+                "leave out --steps, --skip-steps, --from and --prepare",
+            )
+        begun = (matrix, full, resume, config, given, wishes)
+        run_matrix(*begun, json=json, quiet=quiet, verbose=verbose)
+        return
+    settings = context.begin(config, quiet=quiet, verbose=verbose, options=given)
     if from_step and not resume:
         raise UsageError("--from needs --resume", "say which run to go on with")
     if resume:

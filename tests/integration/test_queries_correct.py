@@ -231,7 +231,14 @@ def poison(number: int, line: str) -> bytes | None:
 
 
 @pytest.mark.parametrize(
-    ("query", "engine"), [("q1", "real-time"), ("q2", "available-now"), ("q5", "available-now")]
+    ("query", "engine"),
+    [
+        ("q1", "real-time"),
+        ("q2", "available-now"),
+        ("q2", "real-time"),
+        ("q5", "available-now"),
+        ("q5", "real-time"),
+    ],
 )
 def test_poison_means_the_same_to_query_and_validator(
     query: str, engine: str, data: Path, services: Settings, tmp_path: Path

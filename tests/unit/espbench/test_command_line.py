@@ -51,6 +51,8 @@ def test_version_works_everywhere(arguments: list[str], tmp_path: Path) -> None:
             "our Python runs on the driver's machine only",
         ),
         (["run", "--engine", "available-now"], "a run cannot use it"),
+        (["run", "--full", "--engine", "available-now"], "a run cannot use it"),
+        (["run", "--full", "--steps", "send"], "the runs of a matrix are whole ones"),
         (
             ["run", "--engine", "real-time", "--master", "local[1]", "--partitions", "4"],
             "runs 5 tasks at once",

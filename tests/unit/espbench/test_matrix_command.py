@@ -12,18 +12,31 @@ from espbench.config import Settings
 from espbench.errors import ConfigError, ExitCode, Interrupted, UsageError
 from espbench.names import Query
 from espbench.runs import run as whole_run
+from espbench.runs.plan import Wishes
 from espbench.runs.store import RunDir
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+def kept() -> list[tuple[str, ...]]:
+    """What every run was asked to keep."""
+    return []
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, kept: list[tuple[str, ...]]) -> list[Settings]:
     """The settings of every run that was asked for."""
     seen: list[Settings] = []
 
     def fake(
-        settings: Settings, queries: tuple[Query, ...], run_id: str, *, quiet: bool
+        settings: Settings,
+        queries: tuple[Query, ...],
+        run_id: str,
+        *,
+        quiet: bool,
+        wishes: Wishes,
     ) -> tuple[RunDir, ExitCode]:
         seen.append(settings)
+        kept.append(wishes.keep)
         (query,) = queries
         verdict: dict[str, Any] = {
             "query": query.name,
@@ -65,8 +78,12 @@ def test_a_matrix_file_from_end_to_end(tmp_path: Path, asked: list[Settings]) ->
     assert "repeat more often" in again.stdout
 
 
-def test_the_experiment_of_2021_can_be_made_smaller(tmp_path: Path, asked: list[Settings]) -> None:
-    answer = call("--full", "--queries", "q0", "--duration", "2", "--out", str(tmp_path))
+def test_the_experiment_of_2021_can_be_made_smaller(
+    tmp_path: Path, asked: list[Settings], kept: list[tuple[str, ...]]
+) -> None:
+    options = ["--queries", "q0", "--duration", "2", "--keep", "hosts", "--out", str(tmp_path)]
+    answer = call("--full", *options)
+    assert set(map(tuple, kept)) == {("hosts",)}
     assert [settings.load.rate for settings in asked] == [1_000, 10_000] * 3
     assert {(one.queries, one.load.duration, one.data.scale) for one in asked} == {
         ("identity", 2.0, 3)

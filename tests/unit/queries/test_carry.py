@@ -43,10 +43,10 @@ def test_another_process_goes_on_from_the_files_alone(tmp_path: Path) -> None:
 
 def test_what_was_left_last_before_a_batch_is_found(tmp_path: Path) -> None:
     carry = Carry(tmp_path, EMPTY)
-    assert carry.newest_before(3) == EMPTY
+    assert carry.newest_before(3, 0) == EMPTY
     for batch in (3, 9):
         carry.save(batch, table(batch))
-    found = [Carry(tmp_path, EMPTY).newest_before(batch) for batch in (3, 4, 9, 10, 99)]
+    found = [Carry(tmp_path, EMPTY).newest_before(batch, 0) for batch in (3, 4, 9, 10, 99)]
     assert found == [EMPTY, table(3), table(3), table(9), table(9)]
 
 
