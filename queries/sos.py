@@ -22,7 +22,7 @@ ROUGH_ROUNDS = 3
 # Of the entropy, in nats: an outlier probability is then right to about 1e-8.
 TOLERANCE = 1e-8
 # Beyond this exponent affinities lose their digits, until exp(-746) is 0: there the answer of the
-# definition is that of its bisection, and of nothing else.
+# definition is that of its bisection with all that they lose, and of nothing else.
 FAINT = 650.0
 BISECTIONS = 50
 # Of ln beta: from 1 as far as this the bisection takes half of its steps; farther away it ends
@@ -87,18 +87,38 @@ def _bindings(points: Floats, distances: Floats, begin: int, perplexity: float) 
         good &= (beta * nearest <= FAINT) & (np.abs(log_beta) <= REACH)
     hard = np.flatnonzero(~good)
     if len(hard):
-        # Equal points have the same beta, and it costs much to find.
-        _, first, which = np.unique(
-            points[begin + hard], axis=0, return_index=True, return_inverse=True
-        )
-        rows = hard[first]
-        others = np.ones((len(rows), len(points)))
-        others[np.arange(len(rows)), begin + rows] = 0.0
-        beta = _bisected(excess[rows] + nearest[rows, None], others, entropy)[which.reshape(-1)]
-        affinities[hard], total[hard] = _affinities(beta, excess[hard], np.empty_like(work[hard]))
+        _by_bisection(points, begin, hard, entropy, affinities, total)
     bindings: Floats = np.divide(affinities, total[:, None], out=affinities)
     bindings[own] = 0.0
     return bindings
+
+
+def _by_bisection(
+    points: Floats,
+    begin: int,
+    hard: NDArray[np.intp],
+    entropy: float,
+    affinities: Floats,
+    total: Floats,
+) -> None:
+    """Put affinities by the definition's bisection, and their sums, in the place of hard ones."""
+    # Equal points have the same beta, and it costs much to find.
+    _, first, which = np.unique(
+        points[begin + hard], axis=0, return_index=True, return_inverse=True
+    )
+    rows = begin + hard[first]
+    distances = DistanceMetric.get_metric("euclidean").pairwise(points[rows], points)
+    others = np.ones_like(distances)
+    others[np.arange(len(rows)), rows] = 0.0
+    beta = _bisected(distances, others, entropy)
+    distances, beta = distances[which.reshape(-1)], beta[which.reshape(-1), None]
+    distances[np.arange(len(hard)), begin + hard] = np.inf
+    found = np.exp(distances * -beta)
+    gone = found.sum(axis=1) == 0.0
+    # Where nothing is left of them, relative to the nearest neighbour, which cancels out.
+    distances[gone] -= distances[gone].min(axis=1, keepdims=True)
+    found[gone] = np.exp(distances[gone] * -beta[gone])
+    affinities[hard], total[hard] = found, found.sum(axis=1)
 
 
 def _excess(distances: Floats, own: tuple[Any, Any]) -> tuple[Floats, Floats]:

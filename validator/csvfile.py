@@ -3,6 +3,7 @@
 import codecs
 import csv
 import gzip
+import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow.csv
 from validator.jsonlines import GZIP_MAGIC
 
 MAX_HEADER_BYTES = 10_000
+WHOLE_SECOND = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d")
 BLOCK_BYTES = 1 << 20
 
 
@@ -116,7 +118,10 @@ def _opened(path: Path) -> Any:
 
 
 def _without_torn_end(path: Path, found: CsvRows) -> CsvRows:
-    """Without the last row, where its last field was cut: no line end, shorter than all others."""
+    """Without the last row, where its last field was cut: no line end, shorter than all others.
+
+    A time without a fraction is what Python writes of a whole second, however the others look.
+    """
     with path.open("rb") as file:
         whole = file.read(2) == GZIP_MAGIC
         file.seek(-1, 2)
@@ -127,5 +132,7 @@ def _without_torn_end(path: Path, found: CsvRows) -> CsvRows:
     lengths = pc.utf8_length(found.table.column(found.table.num_columns - 1))
     last, shortest = lengths[rows - 1].as_py(), pc.min(lengths.slice(0, rows - 1)).as_py()
     if last is None or shortest is None or last >= shortest:
+        return found
+    if WHOLE_SECOND.fullmatch(found.table.column(found.table.num_columns - 1)[rows - 1].as_py()):
         return found
     return CsvRows(found.table.slice(0, rows - 1), (rows + 1,), is_csv=True)

@@ -26,13 +26,15 @@ NOBODY = -1
 class Side:
     """Expected or actual outputs: identity code, the text's fingerprint, and when they came.
 
-    `number`, where values hold one, is compared within a tolerance instead of as text.
+    `number`, where values hold one, is compared within a tolerance instead of as text. `optional`
+    expected outputs may have no answer.
     """
 
     code: Ints
     text: Prints
     when: Ints
     number: Floats | None = None
+    optional: Bools | None = None
 
     def __len__(self) -> int:
         return len(self.code)
@@ -70,7 +72,28 @@ def match(expected: Side, actual: Side, tolerance: float = 0.0) -> Matching:
     """
     if expected.number is not None and actual.number is not None:
         expected, actual = tell_apart(expected, actual, tolerance)
-    return _match(expected, actual, tolerance)
+    found = _match(expected, actual, tolerance)
+    if expected.optional is not None and expected.optional.any():
+        _required_first(found, expected, expected.optional)
+    return found
+
+
+def _required_first(found: Matching, expected: Side, optional: Bools) -> None:
+    """Give answers of what is optional to what is required and equal, where that has none."""
+    unanswered = np.flatnonzero(found.missing & ~optional)
+    spare = np.flatnonzero(found.right & optional)
+    spare = spare[np.isin(expected.code[spare], expected.code[unanswered])]
+    by_answer: dict[tuple[int, int], list[int]] = {}
+    for row in spare[::-1].tolist():
+        key = int(expected.code[row]), int(expected.text[row])
+        by_answer.setdefault(key, []).append(row)
+    for row in unanswered[np.isin(expected.code[unanswered], expected.code[spare])].tolist():
+        giving = by_answer.get((int(expected.code[row]), int(expected.text[row])))
+        if giving:
+            giver = giving.pop()
+            output = found.answer[giver]
+            found.answer[row], found.right[row], found.expected[output] = output, True, row
+            found.answer[giver], found.right[giver] = NOBODY, False
 
 
 def _match(expected: Side, actual: Side, tolerance: float) -> Matching:

@@ -122,9 +122,7 @@ def _decide(case: Case, found: Matching, outcome: Outcome) -> None:
     judged = proves_absence and (source_whole or not case.every_input_counts)
     (outcome.hold_against if judged else outcome.leave_open)("missing", unanswered)
     if unanswered and sink_whole and sink.late_start:
-        outcome.reasons.append(
-            f"{sink.evidence.file} begins after offset 0: what is missing may stand before it"
-        )
+        outcome.reasons.append(sink.late_words)
 
     certain = source_whole or not case.every_input_counts
     (outcome.hold_against if certain else outcome.leave_open)("wrong", counts["wrong"])

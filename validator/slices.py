@@ -93,7 +93,13 @@ def _sides(case: "Case", ours: Ints, theirs: Ints, *, named: bool) -> tuple[Side
     owed_ms = of_inputs(case.streams, expected, "timestamp_ms", expected.owed_row, ours)
     numbers = case.numbers
     return (
-        Side(ours_is, our_text, owed_ms, None if numbers is None else numbers[ours]),
+        Side(
+            ours_is,
+            our_text,
+            owed_ms,
+            None if numbers is None else numbers[ours],
+            expected.optional[ours],
+        ),
         Side(
             theirs_is,
             their_text,

@@ -78,6 +78,11 @@ class Topic:
         return len(self.places.offset)
 
     @property
+    def late_words(self) -> str:
+        """Why a late start leaves open what is missing."""
+        return f"{self.evidence.file} begins after offset 0: what is missing may stand before it"
+
+    @property
     def partition(self) -> Ints:
         """The partition of each record."""
         return self.places.partition.all()

@@ -64,7 +64,7 @@ def in_downtime(
             near = (np.abs(time - start) <= NEAR_US) | (np.abs(time - end) <= NEAR_US)
             borderline[here] |= near & valid
             for change in {int(since), int(until)} - {NEVER, FOR_EVER}:
-                borderline[here] |= (change <= time) & (time <= change + freshness_us)
+                borderline[here] |= (change - NEAR_US <= time) & (time <= change + freshness_us)
     return down, borderline
 
 
@@ -74,8 +74,13 @@ def expect_either(streams: list[Stream]) -> Expected:
     return expect_rows(streams, low, low)
 
 
-def expect(streams: list[Stream], planned: Downtimes, freshness_s: float) -> Expected:
-    """Low records outside of downtimes, those at the borderline marked as optional."""
+def expect(
+    streams: list[Stream], planned: Downtimes, freshness_s: float, *, all_planned: bool = True
+) -> Expected:
+    """Low records outside of downtimes, those at the borderline marked as optional.
+
+    All of them are where more downtimes may have been planned than are known.
+    """
     chosen, optional = [], []
     for stream in streams:
         low = is_low(stream.columns)
@@ -87,7 +92,7 @@ def expect(streams: list[Stream], planned: Downtimes, freshness_s: float) -> Exp
             round(freshness_s * 1_000_000),
         )
         maybe = np.zeros(len(stream), dtype=np.bool_)
-        maybe[rows] = borderline
+        maybe[rows] = borderline | (not all_planned)
         low[rows] = ~down | borderline
         chosen.append(low)
         optional.append(maybe)
@@ -97,19 +102,21 @@ def expect(streams: list[Stream], planned: Downtimes, freshness_s: float) -> Exp
 def _judge(inputs: Inputs) -> Outcome:
     outputs = inputs.outputs
     assert outputs is not None  # noqa: S101 - this query has a sink
-    table = inputs.tables["workplace"]
-    planned = downtimes(table)
+    table = inputs.tables.get("workplace")
+    planned = downtimes(table) if table else None
     reasons = []
-    if planned is None or not table.evidence.complete:
+    all_planned = table is not None and planned is not None and table.evidence.complete
+    if not all_planned:
         reasons.append("without the downtimes nobody knows which answers had to come")
     if not all(stream.topic.stamped for stream in inputs.streams):
         reasons.append("without LogAppendTime it is not known what was in a downtime")
+        planned = None
     outcome = judge_records(
         Case(
             streams=inputs.streams,
             expected=expect_either(inputs.streams)
-            if reasons or planned is None
-            else expect(inputs.streams, planned, inputs.freshness_s),
+            if planned is None
+            else expect(inputs.streams, planned, inputs.freshness_s, all_planned=all_planned),
             outputs=outputs,
             plausible=outputs.columns["has_identity"] & (outputs.columns["mf03"] < LIMIT),
             exactly_once=inputs.exactly_once,

@@ -91,6 +91,8 @@ def _decide(inputs: Inputs, found: Windows, given: Given, wrong: Bools, outcome:
     counts = outcome.counts
     both = source_whole and sink_whole
     (outcome.hold_against if both else outcome.leave_open)("missing", counts["missing"])
+    if counts["missing"] and sink.evidence.complete and sink.late_start:
+        outcome.reasons.append(sink.late_words)
 
     rows = np.flatnonzero(wrong)
     said = said_by(outputs, given.answer[rows])

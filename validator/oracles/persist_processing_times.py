@@ -104,9 +104,9 @@ def packed(keys: list[Ints]) -> Ints:
 
 def _judge(inputs: Inputs) -> Outcome:
     (stream,) = inputs.streams
-    captured = inputs.tables[TABLE]
-    table = lines(captured)
-    if table is None:
+    captured = inputs.tables.get(TABLE)
+    table = lines(captured) if captured else None
+    if captured is None or table is None:
         return Outcome(reasons=["without the table nothing can be judged"])
     rows = np.flatnonzero(stream["well_formed"])
     topic = stream.topic
@@ -122,7 +122,8 @@ def _judge(inputs: Inputs) -> Outcome:
     is_first[first] = True
     arrived_us = topic.timestamp_ms[rows[first]][group] * 1_000
     given = stamp != NO_STAMP
-    wrong = given & _backwards(table)[row] & (is_end == 1)
+    backwards = given & _backwards(table)[row] & (is_end == 1)
+    wrong = backwards.copy()
     if topic.stamped:
         wrong |= given & (stamp < arrived_us - TOLERANCE_US)
     named = [np.zeros(len(table), dtype=np.bool_) for _ in range(2)]
@@ -144,7 +145,7 @@ def _judge(inputs: Inputs) -> Outcome:
         "borderline": 0,
     }
     outcome.extras = {"unknown_keys": unknown_keys}
-    _decide(stream, captured, outcome)
+    _decide(stream, captured, int(backwards.sum()), outcome)
     outcome.answers = _answers(stream, rows, stamp, given, given & ~wrong & is_first)
     if table.has_commits:
         commit = np.where(is_end == 0, table.commit[0][row], table.commit[1][row])
@@ -160,12 +161,15 @@ def _backwards(table: Lines) -> Bools:
     return np.asarray(both & (table.stamp[1] < table.stamp[0]), dtype=np.bool_)
 
 
-def _decide(stream: Stream, captured: Table, outcome: Outcome) -> None:
+def _decide(stream: Stream, captured: Table, backwards: int, outcome: Outcome) -> None:
+    """An input that was not captured may have set any stamp, but no row's end before its start."""
     counts = outcome.counts
     table_whole = captured.evidence.complete
     source_whole = stream.topic.evidence.complete
     (outcome.hold_against if table_whole else outcome.leave_open)("missing", counts["missing"])
-    outcome.hold_against("wrong", counts["wrong"])
+    surely = counts["wrong"] if source_whole else backwards
+    outcome.hold_against("wrong", surely)
+    outcome.leave_open("wrong", counts["wrong"] - surely)
     (outcome.hold_against if source_whole else outcome.leave_open)("extra", counts["extra"])
 
 

@@ -25,6 +25,8 @@ PERPLEXITY = 30.0
 STEPS = 50
 TINY = 1e-300
 FLAT = 1e-9
+# Beyond this exponent an affinity has fewer digits than other numbers, and their rounding counts.
+FAINT = 690.0
 # From β = 1 as far as this, 50 steps are 14 to double or halve and 36 to bisect.
 REACH = 14 * math.log(2)
 
@@ -73,8 +75,7 @@ def _unbound(distance: Floats, copies: Floats, beta: Floats) -> Floats:
     """Per place the product of 1 - b over all other points; `copies` points stand at a place."""
     others = distance.copy()
     np.fill_diagonal(others, np.where(copies > 1, 0.0, np.inf))
-    # Relative to the nearest neighbour, which changes no quotient and cannot underflow.
-    others -= others.min(axis=1, keepdims=True)
+    others -= _shift(others, beta, copies)[:, None]
     others *= -beta[:, None]
     affinity = np.exp(others, out=others)
     # In the diagonal stand the copies of the point itself, one fewer than of another place.
@@ -90,15 +91,30 @@ def _unbound(distance: Floats, copies: Floats, beta: Floats) -> Floats:
     return found
 
 
+def _shift(others: Floats, beta: Floats, copies: Floats) -> Floats:
+    """What is taken off a row's distances, which changes no quotient: the nearest neighbour's.
+
+    A row whose affinities fade is left as the definition has it, with what they lose by that, as
+    long as anything is left of them.
+    """
+    nearest: Floats = others.min(axis=1)
+    for row in np.flatnonzero(beta * nearest > FAINT):
+        if (np.exp(-beta[row] * others[row]) @ copies) > 0:
+            nearest[row] = 0.0
+    return nearest
+
+
 def bisect(distance: Floats, weight: Floats, wanted: float, steps: int) -> Floats:
     """β of every row, by the steps of the definition."""
     beta = np.ones(len(distance))
     low, high = np.full(len(distance), -np.inf), np.full(len(distance), np.inf)
     for _ in range(steps):
-        affinity = np.exp(-beta[:, None] * distance) * weight
-        total = affinity.sum(axis=1)
+        affinity = np.exp(-beta[:, None] * distance)
+        total = (affinity * weight).sum(axis=1)
+        # Each product is rounded before it is counted several times, as if it stood there as often.
+        weighted = (affinity * distance * weight).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            entropy = np.log(total) + beta * (affinity * distance).sum(axis=1) / total
+            entropy = np.log(total) + beta * weighted / total
         # Too much entropy: the affinity must fall faster. An underflow: it falls too fast.
         rise = (entropy > wanted) & (total > 0)
         low = np.where(rise, beta, low)

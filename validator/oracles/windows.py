@@ -1,6 +1,7 @@
 """The windows of query 1, the outputs as numbers, and which output answers which window."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ WINDOW_MS = 1_000
 # Three decimals are off by half of the last one at most; as binary numbers a little more.
 RELATIVE, ABSOLUTE = 1e-9, 0.0005 + 1e-9
 NUMBERS = ("readable", "average", "minimum", "maximum", "count")
+EXACT = ("minimum", "maximum", "count")
 NOBODY = -1
 # In place of a key: there is none, or it is not the start of a window.
 KEYLESS, NO_WINDOW = -1, -2
@@ -172,7 +174,11 @@ def _give_by_order(
     found: Windows, stream: Stream, outputs: Outputs, rows: Ints, given: Given
 ) -> None:
     topic = outputs.topic
-    rows = rows[np.lexsort((topic.offset[rows], topic.partition[rows], topic.timestamp_ms[rows]))]
+    offset, partition = topic.offset[rows], topic.partition[rows]
+    # Where there is but one partition, its order is that of the outputs, whatever the clock said.
+    several = len(rows) and (partition != partition[0]).any()
+    came = topic.timestamp_ms[rows] if several else np.zeros_like(offset)
+    rows = rows[np.lexsort((offset, partition, came))]
     free = np.flatnonzero(given.answer == NOBODY)
     free_end = None
     if len(free) and int(free[-1]) == len(found) - 1:
@@ -184,13 +190,57 @@ def _give_by_order(
     def equal(window: Ints, output: Ints) -> Bools:
         return right(found, free[window], {name: said[name][output] for name in NUMBERS})
 
-    pairs = align(len(free), len(rows), equal, free_end=free_end)
+    pairs = _exchanged(found, free, said, equal, free_end)
     given.answer[free[pairs[:, 0]]] = rows[pairs[:, 1]]
     paired = np.zeros(len(rows), dtype=np.bool_)
     paired[pairs[:, 1]] = True
     given.extra[rows[~paired]] = True
     last = pairs[free[pairs[:, 0]] == len(found) - 1, 1]
     given.unjudged[rows[last]] = True
+
+
+def _exchanged(
+    found: Windows,
+    free: Ints,
+    said: Columns,
+    equal: Callable[[Ints, Ints], Bools],
+    free_end: Bools | None,
+) -> Ints:
+    """Pairs of a free window and an output by their order, and of right ones out of order, too."""
+    pairs = align(len(free), len(said["count"]), equal, free_end=free_end)
+    judged = free < len(found) - 1
+    kept = pairs[equal(pairs[:, 0], pairs[:, 1])]
+    kept = kept[judged[kept[:, 0]]]
+    windows_left = np.setdiff1d(np.arange(len(free)), kept[:, 0])
+    outputs_left = np.setdiff1d(np.arange(len(said["count"])), kept[:, 1])
+    by_numbers: dict[tuple[float, ...], list[int]] = {}
+    for output in outputs_left[::-1].tolist():
+        numbers = tuple(float(said[name][output]) for name in EXACT)
+        by_numbers.setdefault(numbers, []).append(output)
+    moved = []
+    for window in windows_left[judged[windows_left]].tolist():
+        row = free[window]
+        numbers = (float(found.minimum[row]), float(found.maximum[row]), float(found.count[row]))
+        waiting = by_numbers.get(numbers, [])
+        for output in waiting[::-1]:
+            if equal(np.array([window]), np.array([output]))[0]:
+                moved.append((window, output))
+                waiting.remove(output)
+                break
+    if not moved:
+        return pairs
+    moved_pairs = np.array(moved, dtype=np.int64)
+    windows_left = np.setdiff1d(windows_left, moved_pairs[:, 0])
+    outputs_left = np.setdiff1d(outputs_left, moved_pairs[:, 1])
+    ends = free_end is not None and len(windows_left) and windows_left[-1] == len(free) - 1
+    rest = align(
+        len(windows_left),
+        len(outputs_left),
+        lambda window, output: equal(windows_left[window], outputs_left[output]),
+        free_end=free_end[outputs_left] if free_end is not None and ends else None,
+    )
+    rest = np.stack([windows_left[rest[:, 0]], outputs_left[rest[:, 1]]], axis=1)
+    return np.concatenate([kept, moved_pairs, rest])
 
 
 def _key(key: bytes | None) -> int:

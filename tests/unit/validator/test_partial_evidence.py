@@ -208,6 +208,9 @@ def test_a_last_field_that_is_cut(tmp_path: Path) -> None:
     path.write_text("\n".join([HEADER, *rows])[:-5])
     found = read_csv(path)
     assert (found.table.num_rows, found.torn_lines) == (2, (4,))
+    # As Python writes a time without microseconds.
+    path.write_text("\n".join([HEADER, *rows])[:-7])
+    assert read_csv(path).table.num_rows == 3
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -1, 10**400, True, "7", [7], 1e300])

@@ -162,3 +162,51 @@ def test_windows_out_of_order_are_counted_and_not_wrong(judged: Judged) -> None:
     assert (found["correctness"], found["counts"]["out_of_order"]) == ("correct", 1)
     shown = [one for one in found["witnesses"] if one["kind"] == "out_of_order"]
     assert [one["offset"] for one in shown] == [3]
+
+
+def test_without_a_key_a_clock_that_runs_backwards_changes_nothing(judged: Judged) -> None:
+    plain = answers(INPUT, keys=False)
+    stamps = [record.timestamp_ms for record in plain.records]
+    stamps[5], stamps[9] = stamps[9], stamps[5]
+    jumping = [replace(r, timestamp_ms=t) for r, t in zip(plain.records, stamps, strict=True)]
+    for topic in (Topic("out", jumping), Topic("out", jumping, CREATE)):
+        found = judged("q1", INPUT, topic)
+        assert (found["correctness"], found["counts"]["matched"]) == ("correct", LAST)
+        assert found["clock"]
+
+
+def test_without_a_key_right_answers_out_of_order_are_right(judged: Judged) -> None:
+    plain = answers(INPUT, keys=False)
+    for begin, end in ((9, 10), (3, 14)):
+        found = judged("q1", INPUT, changed(plain, lambda r, b=begin, e=end: r.insert(b, r.pop(e))))  # type: ignore[misc]
+        counts = found["counts"]
+        assert (found["correctness"], counts["matched"]) == ("correct", LAST), counts
+        assert counts["out_of_order"] == 1
+    # Two partitions, written in the same millisecond, in turn.
+    pairs = [replace(r, partition=n % 2) for n, r in enumerate(plain.records)]
+    for n in range(0, len(pairs) - 1, 2):
+        pairs[n + 1] = replace(
+            pairs[n + 1], timestamp_ms=pairs[n].timestamp_ms + 2_000, partition=0
+        )
+        pairs[n] = replace(pairs[n], timestamp_ms=pairs[n].timestamp_ms + 2_000, partition=1)
+    found = judged("q1", INPUT, Topic("out", pairs).renumbered())
+    assert (found["correctness"], found["counts"]["matched"]) == ("correct", LAST)
+
+
+def test_without_a_key_a_lost_one_is_missing_though_others_are_out_of_order(
+    judged: Judged,
+) -> None:
+    def spoil(records: list[Record]) -> None:
+        records.insert(3, records.pop(4))
+        records.pop(11)
+
+    counts = judged("q1", INPUT, changed(answers(INPUT, keys=False), spoil))["counts"]
+    assert (counts["missing"], counts["wrong"], counts["extra"]) == (1, 0, 0)
+    assert (counts["matched"], counts["out_of_order"]) == (LAST - 1, 1)
+
+
+def test_a_sink_that_begins_late_leaves_open_what_is_missing(judged: Judged) -> None:
+    late = Topic("out", RIGHT.records[2:])
+    found = judged("q1", INPUT, late)
+    assert (found["correctness"], found["undecided"]) == ("unknown", {"missing": 2})
+    assert any("begins after offset 0" in problem for problem in found["problems"])

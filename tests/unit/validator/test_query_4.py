@@ -138,3 +138,50 @@ def test_an_empty_table_is_no_downtime(judged: Judged, tmp_path: Path) -> None:
     (tmp_path / "workplace.csv").write_text("wp_id,wp_dt_id,wp_downtime_start,wp_downtime_end\n")
     found = judged("q4", INPUTS, answers({}), tables={"workplace": tmp_path / "workplace.csv"})
     assert found["correctness"] == "correct", found["problems"]
+
+
+def test_a_change_within_the_records_millisecond_may_be_seen_or_not(
+    judged: Judged, tmp_path: Path
+) -> None:
+    low = next(r for r in RIGHT.records if (r.value or b"").endswith(b"\t1"))
+    change = (low.timestamp_ms - 25 - START_MS) / 1_000 + 0.0005
+    rows = [f"1,0,{iso(-100)},{iso(1_000)},{iso(change)},\\N"]
+    tables = table(tmp_path, rows, ",valid_from,valid_to")
+    before = answers({1: [(change, 1_000)]})
+    for sink in (before, Topic("out", [r for r in before.records if r != low]).renumbered()):
+        found = judged("q4", INPUTS, sink, tables=tables, freshness_s=0.0)
+        assert found["correctness"] == "correct", found["witnesses"]
+
+
+def test_a_record_that_comes_again_after_the_borderline_is_answered_once(
+    judged: Judged, tmp_path: Path
+) -> None:
+    twice = low_record = next(
+        record
+        for record, _, line in well_formed(INPUTS[1])
+        if int(line.split("\t")[4]) < 8_105 and record.timestamp_ms > START_MS + 2_000
+    )
+    start = (low_record.timestamp_ms - START_MS) / 1_000
+    again = Topic("in", [*INPUTS[1].records])
+    again.add(START_MS + 40_000, twice.value)
+    # A downtime that ends with the first delivery.
+    tables = table(tmp_path, [f"1,0,{iso(-100)},{iso(start)}"])
+    number, _, line = (twice.value or b"").split(b";", 2)
+    others = [record for record in answers({1: [(-100.0, start)]}).records if record.value != b""]
+    sink = Topic("out", others).renumbered()
+    sink.add(START_MS + 40_030, number + b";" + line)
+    found = judged("q4", INPUTS | {1: again}, sink, tables=tables)
+    assert (found["correctness"], found["counts"]["missing"]) == ("correct", 0), found["witnesses"]
+    sink.records.pop()
+    found = judged("q4", INPUTS | {1: again}, sink, tables=tables)
+    assert (found["exit"], found["counts"]["missing"]) == (4, 1)
+
+
+def test_an_answer_in_a_downtime_that_is_known_is_extra_whatever_else_is_torn(
+    judged: Judged, tmp_path: Path
+) -> None:
+    rows = [f"1,0,{iso(5)},{iso(12)}", "1,1,torn"]
+    found = judged("q4", INPUTS, answers({1: [(5, 12)]}), tables=table(tmp_path, rows))
+    assert (found["correctness"], found["exit"]) == ("unknown", 5)
+    found = judged("q4", INPUTS, answers({}), tables=table(tmp_path, rows))
+    assert (found["correctness"], found["exit"]) == ("incorrect", 4)

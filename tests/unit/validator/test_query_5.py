@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,19 @@ def test_missing_evidence(judged: Judged, tmp_path: Path) -> None:
     assert (found["correctness"], found["latency_ms"]) == ("correct", None)
     (tmp_path / "lines.parquet").write_bytes((tmp_path / "lines.parquet").read_bytes()[:-50])
     assert judged("q5", {3: INPUT}, None, tables=good)["correctness"] == "unknown"
+
+
+def test_a_lost_input_may_explain_an_early_stamp_but_no_end_before_its_start(
+    judged: Judged, tmp_path: Path
+) -> None:
+    lost = INPUT.records[4]
+    torn = Topic(INPUT.name, [record for record in INPUT.records if record is not lost])
+    torn.add(INPUT.records[-1].timestamp_ms + 5_000, lost.value)
+    torn.records[-1] = replace(torn.records[-1], offset=len(INPUT.records))
+    good = table(tmp_path, rows())
+    found = judged("q5", {3: torn}, None, tables=good)
+    assert (found["correctness"], found["undecided"]["wrong"]) == ("unknown", 1), found["problems"]
+    content = rows()
+    content[9]["pol_end_ts"] = content[9]["pol_start_ts"] - timedelta(seconds=1)
+    found = judged("q5", {3: torn}, None, tables=table(tmp_path, content))
+    assert (found["correctness"], found["against"]) == ("incorrect", {"wrong": 1})

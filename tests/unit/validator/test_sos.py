@@ -64,3 +64,16 @@ def test_many_equal_points() -> None:
     ):
         wanted = by_definition(points, 30.0, 50)
         assert probabilities(points) == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", [5, 20, 50])
+@pytest.mark.parametrize("far", [2_000, 7_000, 10**6])
+def test_what_affinities_lose_where_they_fade_is_part_of_the_definition(
+    noise: int, far: int
+) -> None:
+    random = np.random.default_rng(noise + far)
+    points = random.integers(-noise, noise + 1, (300, 2)).astype(np.float64)
+    points += np.array([13_500.0, 14_500.0])
+    points[123] += np.array([far, far / 2])
+    wanted = by_definition(points, 30.0, 50)
+    assert probabilities(points) == pytest.approx(wanted, abs=1e-9)
