@@ -92,7 +92,7 @@ def _run(job: Job, report: Report, lock: int) -> None:
                     _wait_until_ready(session, query, job, report, log, stop_asked)
                 report.reason = _follow(session, job, log, watch, stop_asked)
                 if report.reason == "interrupted" and job.plan.piped:
-                    _finish_interval(session, job, log)
+                    _answer_what_is_there(session, job, log)
                 LOGGER.info("%s: %s, stopping", name, report.reason)
                 bounded(query.stop, STOP_TIMEOUT_S)
             if report.reason == "interrupted":
@@ -195,11 +195,17 @@ def _follow(
     return "interrupted"
 
 
-def _finish_interval(session: Session, job: Job, log: ProgressLog) -> None:
-    """Records that wait for company are answered at the interval's end; a second signal cuts it."""
-    batches, patience_s = log.totals.batches, job.plan.trigger_ms / 1_000 + INTERVAL_END_S
-    deadline = time.monotonic() + patience_s
-    while log.totals.batches == batches and time.monotonic() < deadline:
+def _answer_what_is_there(session: Session, job: Job, log: ProgressLog) -> None:
+    """Records may wait for company until their interval's end; a second signal ends the wait."""
+    if job.finish.ends is None:
+        return
+    try:
+        goal = job.finish.ends()
+    except ServiceError:
+        return
+    # The interval that goes on, and one that had not begun to read when the signal came.
+    deadline = time.monotonic() + 2 * job.plan.trigger_ms / 1_000 + INTERVAL_END_S
+    while not log.covers(goal) and time.monotonic() < deadline:
         if log.terminated.wait(POLL_S) or session.death():
             return
 

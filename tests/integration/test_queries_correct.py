@@ -192,6 +192,25 @@ def test_a_killed_query_goes_on_and_stays_right(
     assert verdict["counts"]["matched"] == verdict["counts"]["expected"] > 0
 
 
+def test_records_that_wait_for_company_are_answered_before_a_query_is_stopped(
+    data: Path, services: Settings, tmp_path: Path
+) -> None:
+    trial = Trial("q5", data, tmp_path, f"t{uuid.uuid4().hex[:8]}")
+    trial.prepare(1, 10.0)
+    child = trial.start("real-time")
+    with (data / FILES[3]).open(encoding="utf-8") as file:
+        lines = [next(file).rstrip("\n") for _ in range(5)]
+    producer = kafka.library().Producer({"bootstrap.servers": bootstrap_servers(services)})
+    for number, line in enumerate(lines):
+        producer.produce(f"espbench-{trial.run}-3", f"{number};1;{line}".encode(), partition=0)
+    assert producer.flush(30) == 0
+    child.terminate()
+    _, said = child.communicate(timeout=DEADLINE_S)
+    assert child.returncode == 130, said
+    counts = trial.verdict()["counts"]
+    assert counts["matched"] == counts["expected"] == len(lines)
+
+
 def poison(number: int, line: str) -> bytes | None:
     """A record that is malformed, or looks so, or is worse: one kind after the other."""
     head, cells = f"{number};1", line.split("\t")
