@@ -14,8 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from espbench.monitor.components import HOST
 from espbench.reports.reading import Files, at, number
 from espbench.reports.thinning import Floats
+
+EVERYTHING_ELSE = "everything else"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,36 @@ def read_lag(files: Files, query: str, start_ms: float) -> LagSeries | None:
     time_ms = floats(table, "time_ms")
     time_s = (time_ms - (start_ms or time_ms[0])) / 1_000
     return LagSeries(time_s, *(floats(table, name) for name in ("lag", "owed", "given")))
+
+
+def read_peaks(
+    files: Files, query: str, start_ms: float, expected: float | None
+) -> tuple[Floats, Floats] | None:
+    """The middle of every second and the highest lag in it, from all answers.
+
+    None where not every expected answer is known: the lag would be higher by the others.
+    """
+    table = files.table(f"latencies-{query}.parquet", ("in_ms", "latency_ms"))
+    if table is None or not len(table) or len(table) != expected:
+        return None
+    owed_ms = floats(table, "in_ms")
+    # As in the verdict: an answer is not given before it is owed.
+    given_ms = owed_ms + np.maximum(floats(table, "latency_ms"), 0.0)
+    return peaks((owed_ms - start_ms) / 1_000, (given_ms - start_ms) / 1_000)
+
+
+def peaks(owed_s: Floats, given_s: Floats) -> tuple[Floats, Floats]:
+    """The middle of every second and the highest lag in it."""
+    time_s, place = np.unique(np.concatenate([owed_s, given_s]), return_inverse=True)
+    change = np.where(np.arange(len(place)) < len(owed_s), 1.0, -1.0)
+    lag = np.cumsum(np.bincount(place, weights=change))
+    first, last = np.floor(time_s[0]), np.floor(time_s[-1])
+    seconds = np.arange(first, last + 1)
+    # A second begins with what the one before left.
+    before = np.searchsorted(time_s, seconds, side="left") - 1
+    highest = np.where(before >= 0, lag[before], 0.0)
+    np.maximum.at(highest, (np.floor(time_s) - first).astype(np.int64), lag)
+    return seconds + 0.5, highest
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +158,18 @@ class Batches:
     rows: Floats
 
 
-def read_batches(files: Files, query: str, start_ms: float) -> Batches | None:
-    """The batches from the query's progress file."""
+def read_batches(files: Files, query: str, start_ms: float, end_s: float) -> Batches | None:
+    """The batches that ended between start and end, from the query's progress file."""
     rows = []
     for each in files.lines(f"logs/{query}-query-progress.jsonl"):
         begun, took = _epoch_ms(each.get("timestamp")), number(each.get("batchDuration"))
         if begun is not None and took is not None:
-            end_s = (begun + took - start_ms) / 1_000
-            rows.append((end_s, took, number(each.get("numInputRows")) or 0.0))
+            ended_s = (begun + took - start_ms) / 1_000
+            rows.append((ended_s, took, number(each.get("numInputRows")) or 0.0))
     if not rows:
         return None
     found = np.array(rows)
-    found = found[(found[:, 0] >= 0) & (found[:, 2] > 0)]
+    found = found[(found[:, 0] >= 0) & (found[:, 0] <= end_s) & (found[:, 2] > 0)]
     return Batches(found[:, 0], found[:, 1], found[:, 2]) if len(found) else None
 
 
@@ -177,6 +210,28 @@ def usage_of(table: pa.Table, start_ms: float) -> list[Usage]:
                 Usage(name, time_s, floats(rows, "cpu_percent"), floats(rows, "rss_bytes"))
             )
     return sorted(found, key=lambda each: -float(np.nanmean(np.nan_to_num(each.cpu_percent))))
+
+
+def everything_else(found: list[Usage]) -> list[Usage]:
+    """Of every host, what none of its components used; not below nothing."""
+    rest = []
+    for host in found:
+        name, on, where = host.component.partition(" on ")
+        if name != HOST:
+            continue
+        known = np.zeros(len(host.time_s))
+        for each in found:
+            if each is host or not each.component.endswith(f"{on}{where}"):
+                continue
+            # Rows of one sample have one time.
+            place = np.searchsorted(host.time_s, each.time_s)
+            there = place < len(known)
+            there[there] = host.time_s[place[there]] == each.time_s[there]
+            np.add.at(known, place[there], np.nan_to_num(each.cpu_percent[there]))
+        left = np.maximum(host.cpu_percent - known, 0.0)
+        nothing = np.full(len(known), np.nan)
+        rest.append(Usage(f"{EVERYTHING_ELSE}{on}{where}", host.time_s, left, nothing))
+    return rest
 
 
 def floats(table: pa.Table, column: str) -> Floats:
