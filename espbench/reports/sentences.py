@@ -105,7 +105,9 @@ def _sustained(verdict: dict[str, Any]) -> Check:
     lag, drain = _signed(found.get("lag_slope_per_s"), 2), show(found.get("drain_s"), 1)
     latency = _signed(found.get("latency_slope_ms_per_s"), 1)
     rate = number(found.get("expected_per_s"))
-    most = NOTHING if rate is None else f"+{show(LAG_SLOPE_SHARE * rate, 2)}"
+    # Two digits where it is small, as the slope has them; none where they say nothing.
+    limit = None if rate is None else LAG_SLOPE_SHARE * rate
+    most = NOTHING if limit is None else f"+{show(limit, 2 if limit < 10 else 0)}"
     text = f"lag {lag} answers/s (limit {most}), latency {latency} ms/s (limit "
     text += f"+{show(LATENCY_SLOPE_MS_PER_S, 0)}), last answer {drain} s after the sender's end "
     text += f"(limit {show(MAX_DRAIN_S, 0)} s){_because(found.get('reasons'))}"
