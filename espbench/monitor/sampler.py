@@ -59,6 +59,7 @@ class Sampler:
         self._time_before = 0.0
         # Of children that ended: what was counted, but not seen yet in who waited for them.
         self._unseen: dict[Key, float] = {}
+        self._unseen_by_all = 0.0
         self._jvms: dict[Key, JvmCounters] = {}
         self._switches = Switches()
 
@@ -73,7 +74,9 @@ class Sampler:
         seconds = moment - self._time_before
         rows = []
         if self._host_before is not None and seconds > 0:
-            rows.append(host.row(self._host_before, seconds))
+            all_s = self._of_all(usage)
+            of_all = {"processes_percent": 100 * all_s / seconds}
+            rows.append(host.row(self._host_before, seconds) | of_all)
             sums = self._compare(table, components, usage)
             rows += [
                 _row(name, one, seconds) | _switches(switches.get(name))
@@ -132,6 +135,22 @@ class Sampler:
             _take_back(sums[name], gone)
         self._unseen = unseen
         return sums
+
+    def _of_all(self, usage: Mapping[Key, Usage]) -> float:
+        """CPU seconds of all processes since the last sample, each by its own counters.
+
+        Who waited for whom does not matter here: what children left is one sum.
+        """
+        nothing = Usage(0, 0.0)
+        own_s = waited_s = 0.0
+        for key, now in usage.items():
+            before = self._before.get(key, nothing)
+            own_s += (now.cpu_s - now.waited_s) - (before.cpu_s - before.waited_s)
+            waited_s += now.waited_s - before.waited_s
+        waited_s -= self._unseen_by_all
+        counted_s = sum(gone.cpu_s for key, gone in self._before.items() if key not in usage)
+        self._unseen_by_all = max(0.0, counted_s - max(0.0, waited_s))
+        return max(0.0, own_s) + max(0.0, waited_s - counted_s)
 
     def _ended(self, living: Mapping[Key, Usage]) -> dict[Key, list[Usage]]:
         """Those that ended since the last sample, by the nearest process above them that lives.

@@ -89,6 +89,26 @@ def test_a_parent_that_was_read_before_it_waited_does_not_count_twice(world: Wor
     )
 
 
+def test_all_processes_are_summed_by_their_own_counters(world: World) -> None:
+    def of_all(*members: Process) -> float:
+        world.members = list(members)
+        world.moment += 1.0
+        return next(row for row in world.sampler.sample() if row["component"] == "host")[
+            "processes_percent"
+        ]
+
+    stranger, init = 600_001, 1
+    line = process(CHILD, ROOT, 2.0), process(GRANDCHILD, CHILD, 42.0)
+    world.step(process(init, 0, 1.0), process(ROOT, init, 5.0), *line, process(stranger, init, 7.0))
+    # A line is killed and falls to init, a stranger works on.
+    busy = process(init, 0, 1.0, waited_s=44.1), process(ROOT, init, 5.2)
+    assert of_all(*busy, process(stranger, init, 7.5)) == pytest.approx(80)
+    # The stranger ends; it is seen in init only in the next sample.
+    assert of_all(*busy) == pytest.approx(0)
+    late = process(init, 0, 1.0, waited_s=44.1 + 7.6), process(ROOT, init, 5.2)
+    assert of_all(*late) == pytest.approx(10)
+
+
 def test_of_a_child_between_two_samples_the_parent_tells(world: World) -> None:
     world.step(process(ROOT, 1, 5.0))
     row = world.step(process(ROOT, 1, 5.0, waited_s=0.4))
