@@ -35,6 +35,10 @@ MEGABYTE = 1_000_000
 ENOUGH_FOR_LINES = 10
 # More lines than this in one chart cannot be told apart.
 MOST_COMPONENTS = 9
+TICKS = (
+    "A kernel that counts the host by ticks counts bursts that fall in step with them too high or "
+    "too low."
+)
 # Of a core; what never reaches it would only lie on the axis.
 IDLE_PERCENT = 1
 # A component looks the same in all charts; the whole machine is not one among others.
@@ -248,7 +252,9 @@ def usage_charts(found: list[Usage], cores: float | None) -> list[Chart]:
     ]
     cpu_text = f"Processor time of every component; 100 is one core.{machine}{left}"
     if rest:
-        cpu_text += " Everything else: the host's, less that of all components."
+        precise = any(each.processes_percent is not None for each in found)
+        whose = "that of all processes" if precise else "the host's"
+        cpu_text += f" Everything else: {whose}, less that of all components. {TICKS}"
     if idle:
         cpu_text += f" Always below {IDLE_PERCENT} % and not drawn: {', '.join(idle)}."
     memory_text = "Resident memory of every component; for the host: all memory in use." + left

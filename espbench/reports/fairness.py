@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from espbench.config import Settings
+from espbench.reports.charts import TICKS
 from espbench.reports.reading import Files, at, gibibytes, number
 from espbench.reports.sentences import show
 from espbench.reports.timeseries import everything_else, read_usage
@@ -17,10 +18,6 @@ DURABILITY = {
     "synchronous_commit": "on",
     "innodb_flush_log_at_trx_commit": "1",
 }
-_REST = (
-    "the host's, less that of all components: other programs, interrupts, and, where the kernel "
-    "counts the host by ticks, bursts that fall in step with them"
-)
 # Of the machine: so much of others' work is worth a warning.
 MUCH_PERCENT = 10
 _CARRIED = ((1_000, "p99.9"), (100, "p99"), (20, "p95"), (10, "p90"), (2, "p50"))
@@ -134,12 +131,15 @@ def _others(run: dict[str, Any], files: Files, queries: list[str]) -> Rows:
     """Processor time that no component of ours used while the sender sent."""
     cores = number(at(run, "machine", "cores"))
     means: dict[str, float] = {}
+    precise = False
     for query in queries:
         sender = files.document(f"logs/{query}-sender.json")
         start_ms, end_ms = number(at(sender, "start_ms")), number(at(sender, "end_ms"))
         if start_ms is None or end_ms is None:
             continue
-        rest = everything_else(read_usage(files, start_ms, end_ms))
+        found = read_usage(files, start_ms, end_ms)
+        rest = everything_else(found)
+        precise |= any(each.processes_percent is not None for each in found)
         if rest and len(rest[0].time_s):
             # Of several hosts the one where it is most.
             means[query] = max(float(np.nanmean(each.cpu_percent)) for each in rest)
@@ -152,7 +152,12 @@ def _others(run: dict[str, Any], files: Files, queries: list[str]) -> Rows:
         text += f", {show(mean / cores, 0)} % of the machine"
         much = mean / cores >= MUCH_PERCENT
     text += f"; most in {worst}: {show(means[worst], 0)} % of a core"
-    row = _row("processor time of nobody we know", text, _REST)
+    note = (
+        "all processes but our components"
+        if precise
+        else f"the host's, less that of all components: other programs, interrupts. {TICKS}"
+    )
+    row = _row("processor time of nobody we know", text, note)
     return [{**row, "status": "unknown"} if much else row]
 
 

@@ -19,6 +19,7 @@ from espbench.reports.reading import Files, at, number
 from espbench.reports.thinning import Floats
 
 EVERYTHING_ELSE = "everything else"
+PROCESSES = "processes_percent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +176,23 @@ def read_batches(files: Files, query: str, start_ms: float, end_s: float) -> Bat
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one component used: processor in percent of one core, resident memory."""
+    """What one component used: processor in percent of one core, resident memory.
+
+    `processes_percent` is for a host: that of all its processes, each by its own counters, which
+    are finer than the host's; None where it was not recorded.
+    """
 
     component: str
     time_s: Floats
     cpu_percent: Floats
     rss_bytes: Floats
+    processes_percent: Floats | None = None
 
 
 def read_usage(files: Files, start_ms: float, end_ms: float) -> list[Usage]:
     """What every component used in a query's time, the busiest first."""
     columns = ("time_ms", "host", "component", "cpu_percent", "rss_bytes")
-    table = files.table("system.parquet", columns)
+    table = files.table("system.parquet", columns, optional=(PROCESSES,))
     if table is None:
         return []
     times = table["time_ms"]
@@ -206,14 +212,19 @@ def usage_of(table: pa.Table, start_ms: float) -> list[Usage]:
                 continue
             name = str(component) if len(hosts) == 1 else f"{component} on {host}"
             time_s = (floats(rows, "time_ms") - start_ms) / 1_000
-            found.append(
-                Usage(name, time_s, floats(rows, "cpu_percent"), floats(rows, "rss_bytes"))
-            )
+            of_all = floats(rows, PROCESSES) if PROCESSES in rows.column_names else None
+            if of_all is not None and np.isnan(of_all).all():
+                of_all = None
+            cpu_percent, rss_bytes = floats(rows, "cpu_percent"), floats(rows, "rss_bytes")
+            found.append(Usage(name, time_s, cpu_percent, rss_bytes, of_all))
     return sorted(found, key=lambda each: -float(np.nanmean(np.nan_to_num(each.cpu_percent))))
 
 
 def everything_else(found: list[Usage]) -> list[Usage]:
-    """Of every host, what none of its components used; not below nothing."""
+    """Of every host, what none of its components used; not below nothing.
+
+    By the sum of all processes where it is known, by the host's own count where it is not.
+    """
     rest = []
     for host in found:
         name, on, where = host.component.partition(" on ")
@@ -228,7 +239,8 @@ def everything_else(found: list[Usage]) -> list[Usage]:
             there = place < len(known)
             there[there] = host.time_s[place[there]] == each.time_s[there]
             np.add.at(known, place[there], np.nan_to_num(each.cpu_percent[there]))
-        left = np.maximum(host.cpu_percent - known, 0.0)
+        whole = host.cpu_percent if host.processes_percent is None else host.processes_percent
+        left = np.maximum(whole - known, 0.0)
         nothing = np.full(len(known), np.nan)
         rest.append(Usage(f"{EVERYTHING_ELSE}{on}{where}", host.time_s, left, nothing))
     return rest

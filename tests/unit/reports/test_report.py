@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
@@ -95,6 +96,10 @@ def test_what_no_component_used_is_told_by_host() -> None:
     a, b = everything_else([*found, usage("host on b", [10, 80])])
     assert (a.component, a.cpu_percent.tolist()) == ("everything else on a", [10, 0])
     assert (b.component, b.cpu_percent.tolist()) == ("everything else on b", [10, 50])
+    # All processes by their own counters are known better than the host by its ticks.
+    host = replace(usage("host", [90, 90]), processes_percent=np.array([45.0, 20.0]))
+    (rest,) = everything_else([host, usage("spark", [40, 30])])
+    assert rest.cpu_percent.tolist() == [5, 0]
 
 
 def test_much_work_of_others_is_marked(
