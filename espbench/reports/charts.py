@@ -129,7 +129,7 @@ def lag_chart(found: LagSeries, peaks: tuple[Floats, Floats] | None = None) -> C
         f"the highest number within each second. {climbs}"
     )
     # A staircase of seconds, unless they were too many for each to be kept.
-    step = {"step_s": 1} if len(peaks[0]) <= 2 * LINE_POINTS else {}
+    step: dict[str, Any] = {"step_s": 1} if len(peaks[0]) <= 2 * LINE_POINTS else {}
     series.insert(0, line("highest of the second", *peaks, tone=5, **step))
     return chart("lag", "Lag", text, unit="answers", whole=True, series=series)
 

@@ -38,7 +38,8 @@ def show(value: Any, digits: int | None = None) -> str:
         return NOTHING
     if digits is None:
         digits = 0 if abs(found) >= WHOLE_FROM else 1
-    return f"{found + 0.0:,.{digits}f}".replace("-", MINUS)
+    # Plus nothing: what is rounded to nothing has no sign.
+    return f"{round(found, digits) + 0.0:,.{digits}f}".replace("-", MINUS)
 
 
 def show_ms(value: Any, *, whole: bool) -> str:

@@ -93,9 +93,8 @@ def test_all_processes_are_summed_by_their_own_counters(world: World) -> None:
     def of_all(*members: Process) -> float:
         world.members = list(members)
         world.moment += 1.0
-        return next(row for row in world.sampler.sample() if row["component"] == "host")[
-            "processes_percent"
-        ]
+        rows = {row["component"]: row for row in world.sampler.sample()}
+        return float(rows["host"]["processes_percent"])
 
     stranger, init = 600_001, 1
     line = process(CHILD, ROOT, 2.0), process(GRANDCHILD, CHILD, 42.0)

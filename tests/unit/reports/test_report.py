@@ -198,7 +198,7 @@ def test_counts_add_up_or_are_not_said_to() -> None:
         (7.9, True, "8"),
         (-1, True, "\u22121"),
         (7.94, False, "7.9"),
-        (0, False, "0.0"),
+        (-0.04, False, "0.0"),
     ],
 )
 def test_whole_milliseconds_have_no_decimals(value: float, whole: bool, shown: str) -> None:
