@@ -20,7 +20,10 @@ Key = tuple[int, float]
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process as the table shows it. `cpu_s` includes children that it has waited for."""
+    """One process as the table shows it.
+
+    `cpu_s` includes `waited_s`, that of children that it has waited for, and of theirs.
+    """
 
     pid: int
     parent: int
@@ -29,6 +32,7 @@ class Process:
     cpu_s: float
     threads: int
     rss_bytes: int
+    waited_s: float = 0.0
 
     @property
     def key(self) -> Key:
@@ -62,6 +66,7 @@ def parse_stat(text: bytes) -> Process:
         cpu_s=sum(int(ticks) for ticks in fields[11:15]) / _TICKS_PER_S,
         threads=int(fields[17]),
         rss_bytes=int(fields[21]) * _PAGE_BYTES,
+        waited_s=sum(int(ticks) for ticks in fields[13:15]) / _TICKS_PER_S,
     )
 
 
@@ -78,6 +83,7 @@ def _from_psutil(pid: int) -> Process | None:
                 cpu_s=sum(times[:4]),
                 threads=process.num_threads(),
                 rss_bytes=process.memory_info().rss,
+                waited_s=sum(times[2:4]),
             )
     except psutil.Error:
         return None

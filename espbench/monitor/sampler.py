@@ -20,10 +20,14 @@ _JAVA = "java"
 
 @dataclass(slots=True)
 class Usage:
-    """What one process has used so far; `disk` is None where we may not know."""
+    """What one process has used so far; `disk` is None where we may not know.
+
+    `cpu_s` includes `waited_s`, that of children that it has waited for.
+    """
 
     parent: int
     cpu_s: float
+    waited_s: float = 0.0
     disk: tuple[int, int] | None = None
     gc_ms: float | None = None
 
@@ -53,6 +57,9 @@ class Sampler:
         self._before: dict[Key, Usage] = {}
         self._host_before: HostCounters | None = None
         self._time_before = 0.0
+        # Of children that ended: what was counted, but not seen yet in who waited for them.
+        self._unseen: dict[Key, float] = {}
+        self._unseen_by_all = 0.0
         self._jvms: dict[Key, JvmCounters] = {}
         self._switches = Switches()
 
@@ -67,7 +74,9 @@ class Sampler:
         seconds = moment - self._time_before
         rows = []
         if self._host_before is not None and seconds > 0:
-            rows.append(host.row(self._host_before, seconds))
+            all_s = self._of_all(usage)
+            of_all = {"processes_percent": 100 * all_s / seconds}
+            rows.append(host.row(self._host_before, seconds) | of_all)
             sums = self._compare(table, components, usage)
             rows += [
                 _row(name, one, seconds) | _switches(switches.get(name))
@@ -83,7 +92,7 @@ class Sampler:
         self._forget_jvms({})
 
     def _read(self, process: Process, components: Mapping[int, str]) -> Usage:
-        usage = Usage(process.parent, process.cpu_s)
+        usage = Usage(process.parent, process.cpu_s, process.waited_s)
         if process.pid in components:
             usage.disk = processes.disk_bytes(process.pid)
             jvm = self._jvm(process)
@@ -108,17 +117,57 @@ class Sampler:
         usage: Mapping[Key, Usage],
     ) -> dict[str, Sums]:
         sums: dict[str, Sums] = defaultdict(Sums)
+        ended, unseen = self._ended(usage), {}
         for pid, name in components.items():
             process = table[pid]
-            _hold(sums[name], process, self._jvms.get(process.key))
+            key = process.key
+            _hold(sums[name], process, self._jvms.get(key))
             # One that was not there a sample ago has used all of it since.
-            before = self._before.get(process.key) or Usage(process.parent, 0.0, (0, 0), 0.0)
-            _add(sums[name], usage[process.key], before)
-        for key, gone in self._before.items():
+            before = self._before.get(key) or Usage(process.parent, 0.0, disk=(0, 0), gc_ms=0.0)
+            now, gone = usage[key], ended.get(key, [])
+            _add(sums[name], now, before)
             # Who waited for a child gets all of its use at once; most of it was counted before.
-            if key not in usage and gone.parent in components:
-                _take_back(sums[components[gone.parent]], gone)
+            waited_s = now.waited_s - before.waited_s - self._unseen.get(key, 0.0)
+            counted_s = sum(one.cpu_s for one in gone)
+            sums[name].cpu_s += max(0.0, waited_s - counted_s)
+            # Its parent's line may have been read just before it was waited for.
+            unseen[key] = max(0.0, counted_s - max(0.0, waited_s))
+            _take_back(sums[name], gone)
+        self._unseen = unseen
         return sums
+
+    def _of_all(self, usage: Mapping[Key, Usage]) -> float:
+        """CPU seconds of all processes since the last sample, each by its own counters.
+
+        Who waited for whom does not matter here: what children left is one sum.
+        """
+        nothing = Usage(0, 0.0)
+        own_s = waited_s = 0.0
+        for key, now in usage.items():
+            before = self._before.get(key, nothing)
+            own_s += (now.cpu_s - now.waited_s) - (before.cpu_s - before.waited_s)
+            waited_s += now.waited_s - before.waited_s
+        waited_s -= self._unseen_by_all
+        counted_s = sum(gone.cpu_s for key, gone in self._before.items() if key not in usage)
+        self._unseen_by_all = max(0.0, counted_s - max(0.0, waited_s))
+        return max(0.0, own_s) + max(0.0, waited_s - counted_s)
+
+    def _ended(self, living: Mapping[Key, Usage]) -> dict[Key, list[Usage]]:
+        """Those that ended since the last sample, by the nearest process above them that lives.
+
+        A whole line may end between two samples: who waits for its head gets the use of all.
+        """
+        keys = {key[0]: key for key in self._before}
+        found: dict[Key, list[Usage]] = defaultdict(list)
+        for key, gone in self._before.items():
+            if key in living:
+                continue
+            above = keys.get(gone.parent)
+            while above is not None and above not in living:
+                above = keys.get(self._before[above].parent)
+            if above is not None:
+                found[above].append(gone)
+        return found
 
 
 def _hold(sums: Sums, process: Process, jvm: JvmCounters | None) -> None:
@@ -131,7 +180,7 @@ def _hold(sums: Sums, process: Process, jvm: JvmCounters | None) -> None:
 
 
 def _add(sums: Sums, now: Usage, before: Usage) -> None:
-    sums.cpu_s += now.cpu_s - before.cpu_s
+    sums.cpu_s += (now.cpu_s - now.waited_s) - (before.cpu_s - before.waited_s)
     if now.disk is not None:
         sums.knows_disk = True
         # Found only now, though it is older: its counters so far are the mark to count from.
@@ -143,11 +192,12 @@ def _add(sums: Sums, now: Usage, before: Usage) -> None:
         sums.gc_ms = (sums.gc_ms or 0.0) + now.gc_ms - mark
 
 
-def _take_back(sums: Sums, gone: Usage) -> None:
-    sums.cpu_s -= gone.cpu_s
-    if gone.disk is not None:
-        sums.read -= gone.disk[0]
-        sums.written -= gone.disk[1]
+def _take_back(sums: Sums, gone: list[Usage]) -> None:
+    """The bytes that a parent got from children that ended: they were counted before."""
+    for one in gone:
+        if one.disk is not None:
+            sums.read -= one.disk[0]
+            sums.written -= one.disk[1]
 
 
 def _row(name: str, sums: Sums, seconds: float) -> Row:

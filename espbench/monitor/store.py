@@ -31,6 +31,7 @@ SCHEMA = pa.schema(
         ("heap_bytes", pa.int64()),
         ("context_switches", pa.float64()),
         ("steal_percent", pa.float64()),
+        ("processes_percent", pa.float64()),
     ]
 )
 _KEYS = ["time_ms", "host", "component", "query"]

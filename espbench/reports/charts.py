@@ -8,9 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from espbench.reports.queries import group_size, interval_of
+from espbench.reports.reading import at, number
 from espbench.reports.sentences import show
-from espbench.reports.thinning import Floats, bands, cloud, percentile_curve, rounded, thin_line
-from espbench.reports.timeseries import Batches, LagSeries, Latencies, Lateness, Usage
+from espbench.reports.thinning import (
+    LINE_POINTS,
+    Floats,
+    bands,
+    cloud,
+    percentile_curve,
+    rounded,
+    thin_line,
+)
+from espbench.reports.timeseries import (
+    Batches,
+    LagSeries,
+    Latencies,
+    Lateness,
+    Usage,
+    everything_else,
+)
 
 Chart = dict[str, Any]
 MEGABYTE = 1_000_000
@@ -18,6 +35,12 @@ MEGABYTE = 1_000_000
 ENOUGH_FOR_LINES = 10
 # More lines than this in one chart cannot be told apart.
 MOST_COMPONENTS = 9
+TICKS = (
+    "A kernel that counts the host by ticks counts bursts that fall in step with them too high or "
+    "too low."
+)
+# Of a core; what never reaches it would only lie on the axis.
+IDLE_PERCENT = 1
 # A component looks the same in all charts; the whole machine is not one among others.
 TONES = {
     "host": 5,
@@ -94,13 +117,20 @@ def distribution_chart(found: Latencies) -> Chart:
     return chart("distribution", "Latency by percentile", text, series=series, **more)
 
 
-def lag_chart(found: LagSeries) -> Chart:
-    """Answers owed and not yet given."""
+def lag_chart(found: LagSeries, peaks: tuple[Floats, Floats] | None = None) -> Chart:
+    """Answers owed and not yet given, and the highest lag of each second where it is known."""
+    climbs = "A line that climbs means that the system does not keep up."
+    series = [line("at the second", found.time_s, found.lag, tone=1, fill=True)]
+    if peaks is None:
+        text = f"Answers that were owed and not yet given, at every second, not between. {climbs}"
+        return chart("lag", "Lag", text, unit="answers", whole=True, series=series)
     text = (
-        "Answers that were owed and not yet given, at every second. A line that climbs means that "
-        "the system does not keep up."
+        "Answers that were owed and not yet given, as the verdict counts them, once a second, and "
+        f"the highest number within each second. {climbs}"
     )
-    series = [line("lag", found.time_s, found.lag, tone=1, fill=True)]
+    # A staircase of seconds, unless they were too many for each to be kept.
+    step: dict[str, Any] = {"step_s": 1} if len(peaks[0]) <= 2 * LINE_POINTS else {}
+    series.insert(0, line("highest of the second", *peaks, tone=5, **step))
     return chart("lag", "Lag", text, unit="answers", whole=True, series=series)
 
 
@@ -151,13 +181,13 @@ def _seconds(values: Floats) -> Floats:
 def lateness_chart(found: Lateness, limit_ms: float | None = None) -> Chart:
     """How late the source records were stamped; `limit_ms` is the load's own limit."""
     series = []
-    for at, (name, (time_s, late_ms)) in enumerate(sorted(found.streams.items())):
+    for place, (name, (time_s, late_ms)) in enumerate(sorted(found.streams.items())):
         per_second = bands(time_s, late_ms)
         x = per_second["time_s"]
         prefix = "" if len(found.streams) == 1 else f"{name}, "
         one = {"draw": "line", "x": x}
-        series.append(one | {"name": f"{prefix}median", "y": per_second["p50"], "tone": 1 + at})
-        worst = {"name": f"{prefix}maximum", "y": per_second["max"], "tone": 1 + at}
+        series.append(one | {"name": f"{prefix}median", "y": per_second["p50"], "tone": 1 + place})
+        worst = {"name": f"{prefix}maximum", "y": per_second["max"], "tone": 1 + place}
         series.append(one | worst | {"dashed": True})
     whose = "All source records" if found.every else "Only the source records that have an answer"
     text = (
@@ -171,16 +201,23 @@ def lateness_chart(found: Lateness, limit_ms: float | None = None) -> Chart:
     return chart("lateness", "Sender's lateness", text, **more)
 
 
-def batches_chart(found: Batches, engine: str | None, trigger_ms: float | None) -> Chart:
-    """How long Spark's batches took."""
+def batches_chart(found: Batches, report: dict[str, Any] | None) -> Chart:
+    """How long Spark's batches took; `report` is the query's own."""
     time_s, duration_ms = thin_line(found.time_s, found.duration_ms)
-    text = f"How long each of Spark's {len(found.time_s):,} batches with input took, at its end."
-    if engine == "real-time":
-        text = (
-            f"Each of Spark's {len(found.time_s):,} checkpoint intervals, at its end. In real-time "
-            f"mode records are answered at once; an interval (here {show(trigger_ms, 0)} ms) is no "
-            "latency."
+    count = f"{len(time_s):,}"
+    if len(time_s) < len(found.time_s):
+        count += f" of {len(found.time_s):,} (the longest and shortest of each stretch)"
+    text = f"How long Spark's batches with input took, at their end: {count}."
+    if at(report, "engine") == "real-time":
+        group = group_size(report)
+        waits = (
+            "Records are answered before it ends; an interval is no latency."
+            if group is None
+            else f"Groups of {group} records are answered before it ends; those left over, then."
         )
+        interval = interval_of(number(at(report, "trigger_ms")))
+        text = f"How long {interval} took, from checkpoint to checkpoint, at its end: {count} "
+        text += f"in the time shown. {waits}"
     series = [
         {
             "name": "batch",
@@ -195,24 +232,40 @@ def batches_chart(found: Batches, engine: str | None, trigger_ms: float | None) 
 
 def usage_charts(found: list[Usage], cores: float | None) -> list[Chart]:
     """Processor and memory of every component."""
+    rest = everything_else(found)
     shown = found[:MOST_COMPONENTS]
     left = f" The busiest {MOST_COMPONENTS} of {len(found)}." if len(found) > len(shown) else ""
     machine = f" The machine has {cores:.0f}, so {cores * 100:.0f} is all of it." if cores else ""
     looks = _looks([each.component for each in shown])
     cpu = [
-        line(each.component, each.time_s, each.cpu_percent, **looks[each.component])
-        for each in shown
+        *(line(each.component, each.time_s, each.cpu_percent, tone=5, fill=True) for each in rest),
+        *(
+            line(each.component, each.time_s, each.cpu_percent, **looks[each.component])
+            for each in shown
+            if not _idle(each)
+        ),
     ]
+    idle = [each.component for each in shown if _idle(each)]
     memory = [
         line(each.component, each.time_s, each.rss_bytes / MEGABYTE, **looks[each.component])
         for each in shown
     ]
     cpu_text = f"Processor time of every component; 100 is one core.{machine}{left}"
-    memory_text = f"Resident memory of every component; of the host, what is not available.{left}"
+    if rest:
+        precise = any(each.processes_percent is not None for each in found)
+        whose = "that of all processes" if precise else "the host's"
+        cpu_text += f" Everything else: {whose}, less that of all components. {TICKS}"
+    if idle:
+        cpu_text += f" Always below {IDLE_PERCENT} % and not drawn: {', '.join(idle)}."
+    memory_text = "Resident memory of every component; for the host: all memory in use." + left
     return [
         chart("cpu", "Processor", cpu_text, unit="% of a core", series=cpu),
         chart("memory", "Memory", memory_text, unit="MB", series=memory),
     ]
+
+
+def _idle(usage: Usage) -> bool:
+    return not (np.nan_to_num(usage.cpu_percent) >= IDLE_PERCENT).any()
 
 
 def _looks(names: list[str]) -> dict[str, dict[str, Any]]:
@@ -224,17 +277,27 @@ def _looks(names: list[str]) -> dict[str, dict[str, Any]]:
     return {name: {"tone": tone, "dashed": name.startswith("host")} for name, tone in tones.items()}
 
 
-def published_chart(rows: list[dict[str, Any]], query: str, ours: float | None, name: str) -> Chart:
-    """Our p90 beside the published ones of a query."""
-    strips = [] if ours is None else [{"name": name, "values": [ours, ours, ours], "ours": True}]
-    strips += [
-        {
-            "name": f"{row['system']} at {row['rate']:,}/s",
-            "values": [row["lowest_ms"], row["median_ms"], row["highest_ms"]],
-            "hollow": row["correct_runs"] == 0,
-        }
-        for row in rows
-        if row["query"] == query
-    ]
+def published_chart(
+    rows: list[dict[str, Any]],
+    systems: list[tuple[str, int]],
+    query: str,
+    ours: tuple[float | None, float | None],
+    name: str,
+) -> Chart:
+    """Our p90, of all answers and after warm-up, beside the published ones of a query.
+
+    A system (with its rate) of which nothing was published has a strip without values.
+    """
+    p90, after = ours
+    strips: list[dict[str, Any]] = []
+    if p90 is not None:
+        strips.append({"name": name, "values": [p90] * 3, "after": after, "ours": True})
+    for system, rate in systems:
+        strip: dict[str, Any] = {"name": f"{system} at {rate:,}/s", "values": []}
+        for row in rows:
+            if (row["query"], row["system"], row["rate"]) == (query, system, rate):
+                strip["values"] = [row["lowest_ms"], row["median_ms"], row["highest_ms"]]
+                strip["hollow"] = row["correct_runs"] == 0
+        strips.append(strip)
     text = "The 90th percentile over all answers, of this run and as published; lower is better."
     return chart("published", query, text, kind="strip", unit="ms", scale="log", series=strips)

@@ -2,35 +2,25 @@
 
 from typing import Any
 
+from espbench.config import Settings
 from espbench.errors import UsageError
 from espbench.names import QUERIES, Query, parse_queries
-from espbench.reports import charts, fairness, published
+from espbench.reports import charts, fairness, published, tested
+from espbench.reports.counts import added_up, counted
+from espbench.reports.queries import asked, latency_of, ran_on
 from espbench.reports.reading import Files, at, number
-from espbench.reports.sentences import checks, headline, not_judged
+from espbench.reports.sentences import checks, headline, judged_by, not_judged, whole_ms
 from espbench.reports.timeseries import (
     read_batches,
     read_lag,
     read_latencies,
     read_lateness,
+    read_peaks,
     read_usage,
 )
 from espbench.runs.store import RunDir
 
 FORMAT = "espbench-report/1"
-# What each query asks, for a reader who meets it here.
-QUESTIONS = {
-    "identity": "Every record of machine 1, unchanged: what the way through the system costs.",
-    "check-sensor-status": "Average, minimum and maximum of a sensor in windows of one second.",
-    "determine-outliers": "Outliers among each 500 records, by stochastic outlier selection.",
-    "identify-errors": "Records whose sensor value exceeds a threshold.",
-    "check-machine-power": "Low power of a machine that has no planned downtime in the database.",
-    "persist-processing-times": "Start and end of production steps, written to the database.",
-}
-ENGINES = {
-    "real-time": "Ran on Spark in real-time mode: every record is answered at once.",
-    "micro-batch": "Ran on Spark in micro-batches: records are gathered, then answered together.",
-    "available-now": "Ran on Spark over what was there already.",
-}
 
 
 def collect(run: RunDir) -> dict[str, Any]:
@@ -56,9 +46,11 @@ def collect(run: RunDir) -> dict[str, Any]:
         "ended": at(document, "ended"),
         "error": None if error is None else str(error),
         "verdict": headline(state, None if error is None else str(error), judged).document(),
+        "tested": tested.system(document, files, names),
+        "beside": tested.beside(document),
         "load": at(document, "config", "load") or {},
         "seed": at(document, "seed"),
-        "slo": at(document, "config", "slo") or {},
+        "slo": _objective(document),
         "machine": at(document, "machine") or {},
         "versions": at(document, "versions") or {},
         "queries": queries,
@@ -78,6 +70,13 @@ def collect(run: RunDir) -> dict[str, Any]:
     }
 
 
+def _objective(document: dict[str, Any]) -> dict[str, Any]:
+    """Percentile and limit, and whether they are the default."""
+    slo = at(document, "config", "slo") or {}
+    default = Settings.model_construct().slo.model_dump(mode="json")
+    return {**slo, "is_default": slo == default}
+
+
 def _asked(document: dict[str, Any]) -> list[str]:
     try:
         return [query.name for query in parse_queries(str(at(document, "config", "queries") or ""))]
@@ -95,10 +94,15 @@ def _query(
     return {
         "name": name,
         "number": known.number if known else None,
-        "question": QUESTIONS.get(name, ""),
+        "question": asked(name),
+        "latency": latency_of(name),
+        "counts": counted(verdict) if verdict else {},
+        "sum": added_up(verdict) if verdict else "",
+        "judged": judged_by(verdict),
+        "whole_ms": whole_ms(verdict),
         "checks": [each.document() for each in (checks(verdict) if verdict else not_judged(why))],
         "verdict": verdict,
-        "engine": ENGINES.get(str(at(files.document(f"logs/{name}-query.json"), "engine")), ""),
+        "engine": ran_on(files.document(f"logs/{name}-query.json")),
         "charts": drawn,
         "absent": absent,
     }
@@ -113,9 +117,9 @@ def _charts(
     latencies, start_ms = read_latencies(files, name, number(at(sender, "start_ms")))
     lag = read_lag(files, name, start_ms)
     lateness = read_lateness(files, name, start_ms) if start_ms else None
-    batches = read_batches(files, name, start_ms) if start_ms else None
     duration_s = number(at(run, "config", "load", "duration")) or 0.0
     end_s = max([duration_s, *(lag.time_s[-1:].tolist() if lag else [])])
+    batches = read_batches(files, name, start_ms, end_s) if start_ms else None
     usage = read_usage(files, start_ms, start_ms + end_s * 1_000) if start_ms else []
     limit_ms = number(at(verdict, "slo", "limit_ms"))
     late_ms = number(at(sender, "settings", "lateness_limit_ms"))
@@ -134,7 +138,9 @@ def _charts(
     )
     if len(latencies):
         drawn.append(charts.distribution_chart(latencies))
-    add(charts.lag_chart(lag) if lag else None, "The lag was not recorded.")
+    expected = number(at(verdict, "counts", "expected"))
+    peaks = read_peaks(files, name, start_ms, expected) if start_ms else None
+    add(charts.lag_chart(lag, peaks) if lag else None, "The lag was not recorded.")
     if lag and len(lag.time_s) > 1:
         drawn.append(charts.answers_chart(lag))
     add(charts.rates_chart(sender), "The sender left no report, so that rates are not known.")
@@ -146,9 +152,8 @@ def _charts(
         drawn.extend(charts.usage_charts(usage, number(at(run, "machine", "cores"))))
     else:
         absent.append("Processor and memory of the components were not recorded (system.parquet).")
-    engine, trigger_ms = at(report, "engine"), number(at(report, "trigger_ms"))
     add(
-        charts.batches_chart(batches, engine, trigger_ms) if batches else None,
+        charts.batches_chart(batches, report) if batches else None,
         "There are no batch durations: the query left no progress of Spark.",
     )
     warmup_s = number(at(verdict, "warmup_s")) or number(at(run, "config", "load", "warmup"))
@@ -167,7 +172,16 @@ def _beside(
     if spark:
         name = f"Spark {spark}, {name}"
     return [
-        charts.published_chart(rows, query, number(at(verdict, "latency_ms", "p90")), name)
+        charts.published_chart(
+            rows,
+            published.systems(rate),
+            query,
+            (
+                number(at(verdict, "latency_ms", "p90")),
+                number(at(verdict, "latency_ms_after_warmup", "p90")),
+            ),
+            name,
+        )
         for query, verdict in verdicts.items()
         if any(row["query"] == query for row in rows)
     ]

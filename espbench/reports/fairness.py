@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from espbench.config import Settings
+from espbench.reports.charts import TICKS
 from espbench.reports.reading import Files, at, gibibytes, number
 from espbench.reports.sentences import show
+from espbench.reports.timeseries import everything_else, read_usage
 
 Rows = list[dict[str, str]]
 # A setting of the durability that a benchmark is tempted to switch off.
@@ -14,6 +18,8 @@ DURABILITY = {
     "synchronous_commit": "on",
     "innodb_flush_log_at_trx_commit": "1",
 }
+# Of the machine: so much of others' work is worth a warning.
+MUCH_PERCENT = 10
 _CARRIED = ((1_000, "p99.9"), (100, "p99"), (20, "p95"), (10, "p90"), (2, "p50"))
 
 
@@ -22,8 +28,9 @@ def sheet(run: dict[str, Any], files: Files, queries: list[str]) -> list[dict[st
     groups = [
         ("Machine", _machine(run)),
         ("Versions", _plain(at(run, "versions"))),
-        ("Settings that are not the default", changed(at(run, "config"))),
+        ("Settings of espbench that were changed for this run", changed(at(run, "config"))),
         ("Load and data", _load(run)),
+        ("Other work on the machine", _others(run, files, queries)),
         ("Clocks", _clocks(run, files, queries)),
         *((f"Service: {each['name']}", each["rows"]) for each in _services(run)),
         *_senders(files, queries),
@@ -103,7 +110,9 @@ def _clocks(run: dict[str, Any], files: Files, queries: list[str]) -> Rows:
         clock = at(verdict, "clock") or {}
         problems = "; ".join(str(each) for each in clock.get("problems") or [])
         marks = "; ".join(str(each) for each in at(verdict, "latency_marks") or [])
-        fine = "time stamps never ran backwards, no answer was stamped before its input"
+        fine = (
+            "time stamps never ran backwards; no answer was stamped before the record it rests on"
+        )
         text = fine if clock.get("ok") else problems or "not checked"
         rows.append(_row(at(verdict, "query"), "; ".join(filter(None, [text, marks]))))
     offsets = []
@@ -116,6 +125,40 @@ def _clocks(run: dict[str, Any], files: Files, queries: list[str]) -> Rows:
         why = "not recorded" if remote else "none: broker and database run on one machine"
         offsets = [_row("offset between clocks", why)]
     return [*rows, *offsets]
+
+
+def _others(run: dict[str, Any], files: Files, queries: list[str]) -> Rows:
+    """Processor time that no component of ours used while the sender sent."""
+    cores = number(at(run, "machine", "cores"))
+    means: dict[str, float] = {}
+    precise = False
+    for query in queries:
+        sender = files.document(f"logs/{query}-sender.json")
+        start_ms, end_ms = number(at(sender, "start_ms")), number(at(sender, "end_ms"))
+        if start_ms is None or end_ms is None:
+            continue
+        found = read_usage(files, start_ms, end_ms)
+        rest = everything_else(found)
+        precise |= any(each.processes_percent is not None for each in found)
+        if rest and len(rest[0].time_s):
+            # Of several hosts the one where it is most.
+            means[query] = max(float(np.nanmean(each.cpu_percent)) for each in rest)
+    if not means:
+        return []
+    mean, worst = sum(means.values()) / len(means), max(means, key=lambda query: means[query])
+    text = f"{show(mean, 0)} % of a core on the mean"
+    much = False
+    if cores:
+        text += f", {show(mean / cores, 0)} % of the machine"
+        much = mean / cores >= MUCH_PERCENT
+    text += f"; most in {worst}: {show(means[worst], 0)} % of a core"
+    note = (
+        "all processes but our components"
+        if precise
+        else f"the host's, less that of all components: other programs, interrupts. {TICKS}"
+    )
+    row = _row("processor time of nobody we know", text, note)
+    return [{**row, "status": "unknown"} if much else row]
 
 
 def _services(run: dict[str, Any]) -> list[dict[str, Any]]:
@@ -157,7 +200,7 @@ def _sparks(files: Files, queries: list[str]) -> list[tuple[str, Rows]]:
     hidden = {"spark.app.name", "spark.driver.extraClassPath", "spark.executor.extraClassPath"}
     return [
         ("Engine of each query", engines),
-        *_common("Spark", settings, hidden),
+        *_common("Spark settings that espbench sets", settings, hidden),
         *_common("Spark's Kafka source and sink", options, {"topic"}),
     ]
 

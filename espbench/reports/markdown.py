@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from espbench.reports.sentences import NOTHING, show
+from espbench.reports.sentences import NOTHING, judged_by, show, show_ms
 
 _SIGNS = {"passed": "✅", "failed": "❌", "unknown": "⚠️"}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#|~!&])")
@@ -20,7 +20,8 @@ def markdown(report: dict[str, Any]) -> str:
         (
             f"Run {escaped(report['run_id'])}: {show(load.get('rate'), 0)} records/s per stream "
             f"for {show(load.get('duration'), 0)} s, {escaped(machine.get('cores'))} cores of "
-            f"{escaped(machine.get('processor'))}. Latency in ms after warm-up."
+            f"{escaped(machine.get('processor'))}. Latency in ms after warm-up, "
+            "until the commit where the database tells it."
         ),
         "",
         *table(
@@ -51,12 +52,12 @@ def escaped(text: Any) -> str:
 
 def _row(query: dict[str, Any]) -> list[str]:
     verdict = query["verdict"] or {}
-    after = verdict.get("latency_ms_after_warmup") or {}
+    after = verdict.get(judged_by(verdict)) or {}
     counts = verdict.get("counts") or {}
     right = f"{show(counts.get('matched'), 0)} of {show(counts.get('expected'), 0)}"
     return [
         escaped(query["name"]),
         *(f"{_SIGNS[each['status']]} {escaped(each['word'])}" for each in query["checks"]),
         right if counts else NOTHING,
-        *(show(after.get(key)) for key in ("p50", "p90", "p99", "max")),
+        *(show_ms(after.get(key), whole=query["whole_ms"]) for key in ("p50", "p90", "p99", "max")),
     ]

@@ -16,8 +16,9 @@ from jinja2 import BaseLoader, Environment, TemplateNotFound
 from markupsafe import Markup
 
 from espbench import __version__
+from espbench.reports.counts import MEANINGS
 from espbench.reports.reading import gibibytes
-from espbench.reports.sentences import NOTHING, show
+from espbench.reports.sentences import NOTHING, show, show_ms
 
 NAMES = {
     "correctness": "Are the answers right?",
@@ -47,7 +48,8 @@ WORDS = (
     ("lateness", "from a record's due time to the broker's stamp: the sender's and broker's share"),
     ("incorrect, unknown", "answers are missing or wrong; evidence is missing to tell"),
 )
-_SHORTENED = 160
+# Of a long text begin and end are shown: what is told apart stands at either.
+_BEGIN, _END = 100, 60
 
 
 class _Templates(BaseLoader):
@@ -90,6 +92,7 @@ def render(
         names=NAMES,
         figures=FIGURES,
         words=WORDS,
+        meanings=MEANINGS,
         **values,
     )
 
@@ -102,7 +105,8 @@ def report_page(report: dict[str, Any]) -> str:
         for chart in query["charts"]
     }
     strips = report["published"]["charts"]
-    most = max((max(strip["values"]) for each in strips for strip in each["series"]), default=10)
+    drawn = [value for each in strips for strip in each["series"] for value in strip["values"]]
+    most = max(drawn, default=10)
     charts |= {f"published-{at}": each | {"most": most} for at, each in enumerate(strips)}
     return render("report.html", charts, report=report)
 
@@ -112,6 +116,7 @@ def _environment() -> Environment:
     environment = Environment(loader=_Templates(), autoescape=True, trim_blocks=True)
     environment.filters |= {
         "show": show,
+        "show_ms": show_ms,
         "moment": _moment,
         "gibibytes": gibibytes,
         "shortened": _shortened,
@@ -148,4 +153,4 @@ def _moment(value: Any) -> str:
 
 def _shortened(value: Any) -> str:
     text = NOTHING if value is None else str(value)
-    return text if len(text) <= _SHORTENED else f"{text[:_SHORTENED]}…"
+    return text if len(text) <= _BEGIN + _END else f"{text[:_BEGIN]} … {text[-_END:]}"

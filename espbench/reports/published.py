@@ -73,6 +73,12 @@ def ours(run: dict[str, Any]) -> str:
     return f"{text}, which sender, Kafka, database and Spark shared"
 
 
+def systems(rate: float | None) -> list[tuple[str, int]]:
+    """Every published system with its rate, at our rate, or at both where ours is another."""
+    found = dict.fromkeys((each.system, each.rate) for each in published())
+    return [each for each in found if each[1] == rate] or list(found)
+
+
 def beside(queries: list[str], rate: float | None) -> list[dict[str, Any]]:
     """The published rows for these queries, at our rate, or at both where ours is another."""
     rows = [each for each in published() if each.query in queries]

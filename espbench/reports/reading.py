@@ -50,13 +50,20 @@ class Files:
         if broken:
             self._note(name, f"{broken} lines are no JSON")
 
-    def table(self, name: str, columns: tuple[str, ...]) -> pa.Table | None:
-        """Columns of a Parquet file; None where it is missing, damaged or of another shape."""
+    def table(
+        self, name: str, columns: tuple[str, ...], optional: tuple[str, ...] = ()
+    ) -> pa.Table | None:
+        """Columns of a Parquet file; None where it is missing, damaged or of another shape.
+
+        Columns that are `optional` are there if the file has them.
+        """
         path = self.root / name
         if not path.is_file():
             return None
         try:
-            return pq.read_table(path, columns=list(columns)).select(list(columns))
+            there = [each for each in optional if each in pq.read_schema(path).names]
+            wanted = [*columns, *there]
+            return pq.read_table(path, columns=wanted).select(wanted)
         except (OSError, pa.ArrowException, KeyError) as error:
             self._note(name, error)
             return None

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from espbench.reports.reading import at, number
+from validator.sustainability import LAG_SLOPE_SHARE, LATENCY_SLOPE_MS_PER_S, MAX_DRAIN_S
 
 Status = Literal["passed", "failed", "unknown"]
 CHECKS = ("correctness", "load", "sustainability", "objective")
@@ -37,7 +38,27 @@ def show(value: Any, digits: int | None = None) -> str:
         return NOTHING
     if digits is None:
         digits = 0 if abs(found) >= WHOLE_FROM else 1
-    return f"{found + 0.0:,.{digits}f}".replace("-", MINUS)
+    # Plus nothing: what is rounded to nothing has no sign.
+    return f"{round(found, digits) + 0.0:,.{digits}f}".replace("-", MINUS)
+
+
+def show_ms(value: Any, *, whole: bool) -> str:
+    """A latency; `whole` where clocks step by a millisecond, so that decimals would be made up."""
+    found = number(value)
+    if not whole or found is None:
+        return show(value)
+    return "< 1" if 0 <= found < 1 else show(found, 0)
+
+
+def whole_ms(verdict: dict[str, Any] | None) -> bool:
+    """Whether a query's answers are stamped by a broker, in whole milliseconds."""
+    return "commit_latency_ms" not in (verdict or {})
+
+
+def judged_by(verdict: dict[str, Any] | None) -> str:
+    """The figures that the objective looks at: until the commit, where a database tells it."""
+    commit = "commit_latency_ms_after_warmup"
+    return commit if at(verdict, commit, "n") else "latency_ms_after_warmup"
 
 
 def checks(verdict: dict[str, Any]) -> list[Check]:
@@ -67,7 +88,7 @@ def _correctness(verdict: dict[str, Any]) -> Check:
 def _load(verdict: dict[str, Any]) -> Check:
     load = at(verdict, "load") or {}
     asked, achieved = show(load.get("asked_rate"), 0), show(load.get("achieved_rate"), 1)
-    late = show(at(load, "lateness_ms", "p99"))
+    late = show_ms(at(load, "lateness_ms", "p99"), whole=True)
     text = f"{achieved} of {asked} records/s per stream were sent; 99 % of them reached the broker"
     text += f" within {late} ms of their due time"
     text += _because(load.get("reasons"))
@@ -82,9 +103,15 @@ def _load(verdict: dict[str, Any]) -> Check:
 def _sustained(verdict: dict[str, Any]) -> Check:
     found = at(verdict, "sustainability") or {}
     word = str(found.get("verdict") or "unknown")
-    slope, drain = show(found.get("lag_slope_per_s"), 2), show(found.get("drain_s"), 1)
-    text = f"the lag changed by {slope} answers a second; the last answer came {drain} s after the"
-    text += f" sender's end{_because(found.get('reasons'))}"
+    lag, drain = _signed(found.get("lag_slope_per_s"), 2), show(found.get("drain_s"), 1)
+    latency = _signed(found.get("latency_slope_ms_per_s"), 1)
+    rate = number(found.get("expected_per_s"))
+    # Two digits where it is small, as the slope has them; none where they say nothing.
+    limit = None if rate is None else LAG_SLOPE_SHARE * rate
+    most = NOTHING if limit is None else f"+{show(limit, 2 if limit < 10 else 0)}"
+    text = f"lag {lag} answers/s (limit {most}), latency {latency} ms/s (limit "
+    text += f"+{show(LATENCY_SLOPE_MS_PER_S, 0)}), last answer {drain} s after the sender's end "
+    text += f"(limit {show(MAX_DRAIN_S, 0)} s){_because(found.get('reasons'))}"
     status: Status = {"sustained": "passed", "not sustained": "failed"}.get(word, "unknown")  # type: ignore[assignment]
     return Check("sustainability", status, word, f"{text[0].upper()}{text[1:]}.")
 
@@ -95,12 +122,18 @@ def _objective(verdict: dict[str, Any]) -> Check:
     figure = slo.get("figure_ms")
     if figure is None:
         figure = at(verdict, "latency_ms_after_warmup", f"p{percentile}")
-    until = " until the commit" if at(verdict, "commit_latency_ms") else ""
-    text = f"p{percentile} after warm-up{until} is {show(figure)} ms, the limit {limit} ms."
+    until = " until the commit" if judged_by(verdict).startswith("commit") else ""
+    figure = show_ms(figure, whole=whole_ms(verdict))
+    text = f"p{percentile} after warm-up{until} is {figure} ms, the limit {limit} ms."
     met = slo.get("met")
     if met is None:
         return Check("objective", "unknown", "not judged", text)
     return Check("objective", "passed" if met else "failed", "met" if met else "missed", text)
+
+
+def _signed(value: Any, digits: int) -> str:
+    text = show(value, digits)
+    return f"+{text}" if (number(value) or 0) > 0 else text
 
 
 def _because(reasons: Any) -> str:

@@ -14,8 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from espbench.monitor.components import HOST
 from espbench.reports.reading import Files, at, number
 from espbench.reports.thinning import Floats
+
+EVERYTHING_ELSE = "everything else"
+PROCESSES = "processes_percent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,36 @@ def read_lag(files: Files, query: str, start_ms: float) -> LagSeries | None:
     time_ms = floats(table, "time_ms")
     time_s = (time_ms - (start_ms or time_ms[0])) / 1_000
     return LagSeries(time_s, *(floats(table, name) for name in ("lag", "owed", "given")))
+
+
+def read_peaks(
+    files: Files, query: str, start_ms: float, expected: float | None
+) -> tuple[Floats, Floats] | None:
+    """The middle of every second and the highest lag in it, from all answers.
+
+    None where not every expected answer is known: the lag would be higher by the others.
+    """
+    table = files.table(f"latencies-{query}.parquet", ("in_ms", "latency_ms"))
+    if table is None or not len(table) or len(table) != expected:
+        return None
+    owed_ms = floats(table, "in_ms")
+    # As in the verdict: an answer is not given before it is owed.
+    given_ms = owed_ms + np.maximum(floats(table, "latency_ms"), 0.0)
+    return peaks((owed_ms - start_ms) / 1_000, (given_ms - start_ms) / 1_000)
+
+
+def peaks(owed_s: Floats, given_s: Floats) -> tuple[Floats, Floats]:
+    """The middle of every second and the highest lag in it."""
+    time_s, place = np.unique(np.concatenate([owed_s, given_s]), return_inverse=True)
+    change = np.where(np.arange(len(place)) < len(owed_s), 1.0, -1.0)
+    lag = np.cumsum(np.bincount(place, weights=change))
+    first, last = np.floor(time_s[0]), np.floor(time_s[-1])
+    seconds = np.arange(first, last + 1)
+    # A second begins with what the one before left.
+    before = np.searchsorted(time_s, seconds, side="left") - 1
+    highest = np.where(before >= 0, lag[before], 0.0)
+    np.maximum.at(highest, (np.floor(time_s) - first).astype(np.int64), lag)
+    return seconds + 0.5, highest
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,35 +159,40 @@ class Batches:
     rows: Floats
 
 
-def read_batches(files: Files, query: str, start_ms: float) -> Batches | None:
-    """The batches from the query's progress file."""
+def read_batches(files: Files, query: str, start_ms: float, end_s: float) -> Batches | None:
+    """The batches that ended between start and end, from the query's progress file."""
     rows = []
     for each in files.lines(f"logs/{query}-query-progress.jsonl"):
         begun, took = _epoch_ms(each.get("timestamp")), number(each.get("batchDuration"))
         if begun is not None and took is not None:
-            end_s = (begun + took - start_ms) / 1_000
-            rows.append((end_s, took, number(each.get("numInputRows")) or 0.0))
+            ended_s = (begun + took - start_ms) / 1_000
+            rows.append((ended_s, took, number(each.get("numInputRows")) or 0.0))
     if not rows:
         return None
     found = np.array(rows)
-    found = found[(found[:, 0] >= 0) & (found[:, 2] > 0)]
+    found = found[(found[:, 0] >= 0) & (found[:, 0] <= end_s) & (found[:, 2] > 0)]
     return Batches(found[:, 0], found[:, 1], found[:, 2]) if len(found) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one component used: processor in percent of one core, resident memory."""
+    """What one component used: processor in percent of one core, resident memory.
+
+    `processes_percent` is for a host: that of all its processes, each by its own counters, which
+    are finer than the host's; None where it was not recorded.
+    """
 
     component: str
     time_s: Floats
     cpu_percent: Floats
     rss_bytes: Floats
+    processes_percent: Floats | None = None
 
 
 def read_usage(files: Files, start_ms: float, end_ms: float) -> list[Usage]:
     """What every component used in a query's time, the busiest first."""
     columns = ("time_ms", "host", "component", "cpu_percent", "rss_bytes")
-    table = files.table("system.parquet", columns)
+    table = files.table("system.parquet", columns, optional=(PROCESSES,))
     if table is None:
         return []
     times = table["time_ms"]
@@ -173,10 +212,38 @@ def usage_of(table: pa.Table, start_ms: float) -> list[Usage]:
                 continue
             name = str(component) if len(hosts) == 1 else f"{component} on {host}"
             time_s = (floats(rows, "time_ms") - start_ms) / 1_000
-            found.append(
-                Usage(name, time_s, floats(rows, "cpu_percent"), floats(rows, "rss_bytes"))
-            )
+            of_all = floats(rows, PROCESSES) if PROCESSES in rows.column_names else None
+            if of_all is not None and np.isnan(of_all).all():
+                of_all = None
+            cpu_percent, rss_bytes = floats(rows, "cpu_percent"), floats(rows, "rss_bytes")
+            found.append(Usage(name, time_s, cpu_percent, rss_bytes, of_all))
     return sorted(found, key=lambda each: -float(np.nanmean(np.nan_to_num(each.cpu_percent))))
+
+
+def everything_else(found: list[Usage]) -> list[Usage]:
+    """Of every host, what none of its components used; not below nothing.
+
+    By the sum of all processes where it is known, by the host's own count where it is not.
+    """
+    rest = []
+    for host in found:
+        name, on, where = host.component.partition(" on ")
+        if name != HOST:
+            continue
+        known = np.zeros(len(host.time_s))
+        for each in found:
+            if each is host or not each.component.endswith(f"{on}{where}"):
+                continue
+            # Rows of one sample have one time.
+            place = np.searchsorted(host.time_s, each.time_s)
+            there = place < len(known)
+            there[there] = host.time_s[place[there]] == each.time_s[there]
+            np.add.at(known, place[there], np.nan_to_num(each.cpu_percent[there]))
+        whole = host.cpu_percent if host.processes_percent is None else host.processes_percent
+        left = np.maximum(whole - known, 0.0)
+        nothing = np.full(len(known), np.nan)
+        rest.append(Usage(f"{EVERYTHING_ELSE}{on}{where}", host.time_s, left, nothing))
+    return rest
 
 
 def floats(table: pa.Table, column: str) -> Floats:

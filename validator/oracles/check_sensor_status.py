@@ -68,6 +68,7 @@ def _judge(inputs: Inputs) -> Outcome:
     outcome.needs_ms = stream.topic.timestamp_ms[found.last_row[judged]]
     outcome.witnesses = _witnesses(stream, outputs, found, given, wrong, judged, moved)
     outcome.extras = _updates(stream, outputs, found, given, judged & good)
+    outcome.extras["not_judged"] = int(given.unjudged.sum())
     return outcome
 
 

@@ -45,12 +45,6 @@ const percent = (odds) => {
   const share = 100 - 100 / odds;
   return `${share.toLocaleString("en-US", { maximumFractionDigits: Math.max(0, Math.ceil(Math.log10(odds)) - 2) })} %`;
 };
-const duration = (ms) => {
-  if (ms >= 3.6e6) return `${format(ms / 3.6e6)} h`;
-  if (ms >= 6e4) return `${format(ms / 6e4)} min`;
-  return ms >= 1e3 ? `${format(ms / 1e3)} s` : `${format(ms)} ms`;
-};
-
 function steps(low, high, count) {
   const rough = (high - low) / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -95,7 +89,8 @@ function scales(chart, group, width, height) {
   if (log) for (const { value } of chart.marks) if (value < most * 20) most = Math.max(most, value * 1.1);
   const base = log ? 10 ** Math.floor(Math.log10(Math.max(least, 1)) + 1e-9) : 0;
   const top = log ? Math.max(base * 10, 10 ** (Math.ceil(Math.log10(Math.max(most, 1) * 1.05) * 4) / 4)) : Math.max(most * 1.08, 1);
-  const area = { left: 50, right: width - 12, top: 28, bottom: height - 24 };
+  // Above the plot stands what would hide data inside it: unit, limit, warm-up.
+  const area = { left: 50, right: width - 12, top: chart.wide ? 36 : 28, bottom: height - 24 };
   const x = (value) => {
     const share = odds ? Math.log(value) / Math.log(to) : (value - from) / (to - from);
     return area.left + share * (area.right - area.left);
@@ -162,16 +157,31 @@ function drawCloud(parent, series, scale) {
   const most = cells.reduce((found, value, at) => (at % 3 === 2 ? Math.max(found, value) : found), 1);
   const paths = ["", "", "", ""];
   const least = cells.length < 1500 ? 4.5 : cells.length < 9000 ? 3 : 1.8; // a lone dot must be seen
-  const wide = Math.max(least, scale.x(begin + (end - begin) / columns) - scale.x(begin));
+  const cell = scale.x(begin + (end - begin) / columns) - scale.x(begin);
+  const wide = Math.max(least, cell);
   for (let at = 0; at < cells.length; at += 3) {
     const time = begin + (cells[at] / columns) * (end - begin);
     if (time < scale.from - 1e-9 || time > scale.to) continue;
     const low = scale.y(high ** (cells[at + 1] / rows));
-    const tall = Math.max(least, low - scale.y(high ** ((cells[at + 1] + 1) / rows)));
+    const own = low - scale.y(high ** ((cells[at + 1] + 1) / rows));
+    const tall = Math.max(least, own);
+    // What is drawn larger than its cell keeps the cell's middle.
+    const [left, bottom] = [scale.x(time) - (wide - cell) / 2, low + (tall - own) / 2];
     const level = most === 1 ? 2 : Math.min(3, Math.floor((4 * Math.log(cells[at + 2])) / Math.log(most + 0.01)));
-    paths[level] += `M${round(scale.x(time))} ${round(low)}h${round(wide)}v${-round(tall)}h${-round(wide)}z`;
+    paths[level] += `M${round(left)} ${round(bottom)}h${round(wide)}v${-round(tall)}h${-round(wide)}z`;
   }
   paths.forEach((text, level) => { if (text) make("path", { class: `cloud c${level}`, d: text }, parent); });
+}
+
+// How many of the later lines lie on a line for most of its way.
+function covering(all, place, scale) {
+  const { x, y } = all[place];
+  const same = (other) => {
+    if (!other.y || other.draw === "dots" || other.y.length !== y.length) return false;
+    const shared = y.filter((value, at) => value !== null && other.y[at] !== null && x[at] === other.x[at] && round(scale.y(value)) === round(scale.y(other.y[at])));
+    return shared.length > 0.6 * y.length;
+  };
+  return all.slice(place + 1).filter(same).length;
 }
 
 function drawSeries(svg, chart, scale, id) {
@@ -179,7 +189,7 @@ function drawSeries(svg, chart, scale, id) {
   const { area } = scale;
   make("rect", { x: area.left, y: area.top - 6, width: Math.max(0, area.right - area.left), height: area.bottom - area.top + 8 }, clip);
   const inside = make("g", { "clip-path": `url(#${id})` }, svg);
-  for (const series of chart.series) {
+  for (const [place, series] of chart.series.entries()) {
     if (series.draw === "cloud") { drawCloud(inside, series, scale); continue; }
     if (series.draw === "dots") {
       const dots = series.x.map((value, at) => `M${round(scale.x(value))} ${round(scale.y(series.y[at]))}h0.01`).join("");
@@ -192,7 +202,10 @@ function drawSeries(svg, chart, scale, id) {
       const last = round(scale.x(series.x.at(-1)));
       make("path", { class: `area f${series.tone}`, d: `${text}L${last} ${area.bottom}L${round(scale.x(series.x[0]))} ${area.bottom}z` }, inside);
     }
-    make("path", { class: `line t${series.tone}${series.dashed ? " dashed" : ""}`, d: text }, inside);
+    const shape = make("path", { class: `line t${series.tone}${series.dashed ? " dashed" : ""}`, d: text }, inside);
+    // A line that others cover shows on both sides of them.
+    const above = covering(chart.series, place, scale);
+    if (above) Object.assign(shape.style, { strokeWidth: `${1.6 + 2.6 * above}px`, opacity: 0.4 });
   }
 }
 
@@ -206,21 +219,25 @@ function drawPlot(figure, chart, plot) {
   if (chart.kind === "time" && chart.warmup_s > scale.from) {
     const end = Math.min(chart.warmup_s, scale.to);
     make("rect", { class: "warm", x: area.left, y: area.top - 6, width: round(x(end) - area.left), height: area.bottom - area.top + 6 }, svg);
-    if (chart.wide) make("text", { x: round(x(end)) - 6, y: area.top - 10, "text-anchor": "end" }, svg, "warm-up");
+    if (chart.wide) make("text", { x: round(x(end)) - 6, y: area.top - 9, "text-anchor": "end" }, svg, "warm-up");
   }
   axes(svg, chart, scale);
   drawSeries(svg, chart, scale, `clip-${figure.dataset.chart}`);
   for (const mark of chart.marks) {
-    if (mark.value > scale.top) continue;
+    const inside = mark.value <= scale.top;
+    make("text", { class: "mark-label", x: area.right, y: 11, "text-anchor": "end" }, svg, inside ? mark.label : `${mark.label}, far above`);
+    if (!inside) continue;
     const at = round(y(mark.value));
     make("line", { class: "mark", x1: area.left, x2: area.right, y1: at, y2: at }, svg);
-    make("text", { class: "mark-label", x: area.right - 2, y: at - 5, "text-anchor": "end" }, svg, mark.label);
   }
   const select = make("rect", { class: "select", y: area.top - 6, height: area.bottom - area.top + 6, width: 0, visibility: "hidden" }, svg);
   const cursor = make("line", { class: "cursor", y1: area.top - 6, y2: area.bottom, visibility: "hidden" }, svg);
   states.set(figure, { chart, scale, cursor, select, svg, width });
   return svg;
 }
+
+// Seconds with three figures; the unit is that of the whole chart.
+const seconds = (ms) => `${(ms / 1e3).toLocaleString("en-US", { maximumSignificantDigits: 3 })} s`;
 
 function drawStrip(figure, chart, plot) {
   const width = Math.max(260, plot.clientWidth);
@@ -236,18 +253,24 @@ function drawStrip(figure, chart, plot) {
   let free = -Infinity;
   for (const value of powers(1, top)) {
     make("line", { class: "grid", x1: round(x(value)), x2: round(x(value)), y1: 0, y2: height - 22 }, svg);
-    if (x(value) < free) continue;
-    free = x(value) + 52;
-    make("text", { x: round(x(value)), y: height - 6, "text-anchor": value === 1 ? "start" : "middle" }, svg, value === 1 ? "≤ 1 ms" : value < 1e3 ? `${value} ms` : `${format(value / 1e3)} s`);
+    const label = value === 1 ? `≤ ${seconds(value)}` : seconds(value);
+    const wide = 6.5 * label.length;
+    const begin = value === 1 ? x(value) : x(value) - wide / 2;
+    if (begin < free) continue;
+    free = begin + wide + 10;
+    make("text", { x: round(begin + wide / 2), y: height - 6, "text-anchor": "middle" }, svg, label);
   }
   chart.series.forEach((strip, at) => {
     const y = at * tall + (narrow ? 28 : tall / 2);
-    const [low, middle, high] = strip.values;
     const tone = strip.ours ? 1 : 5;
     make("text", { class: strip.ours ? "strong" : "", x: narrow ? left : left - 14, y: narrow ? y - 12 : y + 4, "text-anchor": narrow ? "start" : "end" }, svg, strip.name);
+    if (!strip.values.length) { make("text", { x: left, y: y + 4 }, svg, "not published"); return; }
+    const [low, middle, high] = strip.values;
     if (high > low) make("line", { class: `range t${tone}`, x1: round(x(low)), x2: round(x(high)), y1: y, y2: y }, svg);
+    const second = strip.after ?? null;
+    if (second !== null) make("circle", { class: `after f${tone}`, cx: round(x(second)), cy: y, r: 4.5 }, svg);
     make("circle", { class: strip.hollow ? `hollow t${tone}` : `f${tone}`, cx: round(x(middle)), cy: y, r: 4.5 }, svg);
-    make("text", { class: strip.ours ? "strong" : "", x: round(x(high)) + 11, y: y + 4 }, svg, duration(middle));
+    make("text", { class: strip.ours ? "strong" : "", x: round(Math.max(x(high), x(second ?? 1))) + 11, y: y + 4 }, svg, seconds(middle));
   });
   return svg;
 }
@@ -368,6 +391,8 @@ function listen(figure) {
   plot.addEventListener("dblclick", () => zoom(figure.dataset.group, null));
 }
 
+const empty = (text) => text === "" || text === "\u2013";
+
 function sortable(table) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
@@ -383,6 +408,8 @@ function sortable(table) {
       const compare = (one, other) => {
         const [left, right] = [value(one), value(other)];
         const [a, b] = [Number(left), Number(right)];
+        // A dash stands last, whichever way the others go.
+        if (empty(left) || empty(right)) return empty(left) - empty(right);
         const numeric = left !== "" && right !== "" && !Number.isNaN(a) && !Number.isNaN(b);
         return (numeric ? a - b : left.localeCompare(right)) * (down ? -1 : 1);
       };

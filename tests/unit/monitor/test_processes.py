@@ -19,6 +19,7 @@ def test_a_name_with_brackets_and_spaces_does_not_shift_the_fields() -> None:
     found = parse_stat(line)
     assert (found.pid, found.parent, found.name, found.threads) == (42, 7, "od d) (name", 9)
     assert found.cpu_s == pytest.approx(200 / TICKS)
+    assert found.waited_s == pytest.approx(50 / TICKS)
     assert found.started == pytest.approx(500 / TICKS)
     assert found.rss_bytes == 3 * os.sysconf("SC_PAGE_SIZE")
 

@@ -12,11 +12,13 @@ from espbench.monitor.processes import Process
 from espbench.monitor.sampler import Row, Sampler
 from espbench.monitor.switches import EVERY_S, Switches
 
-ROOT, CHILD = 500_001, 500_002
+ROOT, CHILD, GRANDCHILD = 500_001, 500_002, 500_003
 
 
-def process(pid: int, parent: int, cpu_s: float, rss: int = 0, started: float = 1.0) -> Process:
-    return Process(pid, parent, started, "python", cpu_s, 2, rss)
+def process(
+    pid: int, parent: int, own_s: float, rss: int = 0, started: float = 1.0, waited_s: float = 0.0
+) -> Process:
+    return Process(pid, parent, started, "python", own_s + waited_s, 2, rss, waited_s)
 
 
 class World:
@@ -61,16 +63,63 @@ def test_rates_are_per_second_and_over_the_whole_tree(world: World) -> None:
 def test_a_child_that_ends_is_not_counted_twice(world: World) -> None:
     world.step(process(ROOT, 1, 5.0), process(CHILD, ROOT, 3.0))
     # The parent has waited for it: its 3.0 s and the 0.2 s that it used since are in its sum.
-    row = world.step(process(ROOT, 1, 5.0 + 3.2 + 0.1))
+    row = world.step(process(ROOT, 1, 5.1, waited_s=3.2))
     assert row is not None
     assert row["cpu_percent"] == pytest.approx(30)
 
 
-def test_a_child_that_nobody_waited_for_leaves_no_negative_rate(world: World) -> None:
-    world.step(process(ROOT, 1, 5.0), process(CHILD, ROOT, 3.0))
-    row = world.step(process(ROOT, 1, 5.0))
+def test_a_line_that_ends_between_two_samples_is_not_counted_twice(world: World) -> None:
+    # As a query and its JVM do: the query waited for it, and was then waited for itself.
+    world.step(process(ROOT, 1, 5.0), process(CHILD, ROOT, 2.0), process(GRANDCHILD, CHILD, 42.0))
+    row = world.step(process(ROOT, 1, 5.0, waited_s=2.1 + 42.3))
     assert row is not None
-    assert row["cpu_percent"] == 0
+    assert row["cpu_percent"] == pytest.approx(40)
+
+
+def test_a_parent_that_was_read_before_it_waited_does_not_count_twice(world: World) -> None:
+    world.step(process(ROOT, 1, 5.0), process(CHILD, ROOT, 42.0))
+    first = world.step(process(ROOT, 1, 5.0))
+    second = world.step(process(ROOT, 1, 5.0, waited_s=42.3))
+    third = world.step(process(ROOT, 1, 5.0, waited_s=42.8))
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert [first["cpu_percent"], second["cpu_percent"], third["cpu_percent"]] == pytest.approx(
+        [0, 30, 50]
+    )
+
+
+def test_all_processes_are_summed_by_their_own_counters(world: World) -> None:
+    def of_all(*members: Process) -> float:
+        world.members = list(members)
+        world.moment += 1.0
+        rows = {row["component"]: row for row in world.sampler.sample()}
+        return float(rows["host"]["processes_percent"])
+
+    stranger, init = 600_001, 1
+    line = process(CHILD, ROOT, 2.0), process(GRANDCHILD, CHILD, 42.0)
+    world.step(process(init, 0, 1.0), process(ROOT, init, 5.0), *line, process(stranger, init, 7.0))
+    # A line is killed and falls to init, a stranger works on.
+    busy = process(init, 0, 1.0, waited_s=44.1), process(ROOT, init, 5.2)
+    assert of_all(*busy, process(stranger, init, 7.5)) == pytest.approx(80)
+    # The stranger ends; it is seen in init only in the next sample.
+    assert of_all(*busy) == pytest.approx(0)
+    late = process(init, 0, 1.0, waited_s=44.1 + 7.6), process(ROOT, init, 5.2)
+    assert of_all(*late) == pytest.approx(10)
+
+
+def test_of_a_child_between_two_samples_the_parent_tells(world: World) -> None:
+    world.step(process(ROOT, 1, 5.0))
+    row = world.step(process(ROOT, 1, 5.0, waited_s=0.4))
+    assert row is not None
+    assert row["cpu_percent"] == pytest.approx(40)
+
+
+def test_a_child_that_nobody_waited_for_takes_nothing_from_others(world: World) -> None:
+    world.step(process(ROOT, 1, 5.0), process(CHILD, ROOT, 3.0))
+    row = world.step(process(ROOT, 1, 5.2))
+    assert row is not None
+    assert row["cpu_percent"] == pytest.approx(20)
 
 
 def test_a_new_process_counts_from_its_start(world: World) -> None:
@@ -84,7 +133,7 @@ def test_a_new_process_counts_from_its_start(world: World) -> None:
 def test_a_pid_that_is_used_again_is_another_process(world: World) -> None:
     world.step(process(ROOT, 1, 5.0), process(CHILD, ROOT, 9.0))
     again = process(CHILD, ROOT, 0.25, started=2.0)
-    row = world.step(process(ROOT, 1, 5.0 + 9.0), again)
+    row = world.step(process(ROOT, 1, 5.0, waited_s=9.0), again)
     assert row is not None
     assert row["cpu_percent"] == pytest.approx(25)
 

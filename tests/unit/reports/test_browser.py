@@ -1,5 +1,6 @@
 """The pages in a real browser: opened without errors, drawn, and alone with themselves."""
 
+import html
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,6 +123,21 @@ def test_a_run_without_anything_opens_too(make_run: MakeRun, tmp_path: Path) -> 
     assert marks == {"drawn": "0"}
 
 
+def look(page: Path, directory: Path, expression: str, width: int = 1200) -> Any:
+    """What an expression of `d`, the opened page's document, is worth, as JSON."""
+    frame = directory / "frame.html"
+    frame.write_text(
+        f"<!doctype html><iframe id=f width={width} height=900 src='{page.as_uri()}'></iframe>"
+        "<script>onload = () => { const d = document.getElementById('f').contentDocument;"
+        f"document.title = JSON.stringify({expression}); }}</script>",
+        encoding="utf-8",
+    )
+    dom = browse(frame, directory, "--dump-dom", "--allow-file-access-from-files")
+    found = re.search(r"<title>(.*?)</title>", dom)
+    assert found is not None
+    return json.loads(html.unescape(found.group(1)))
+
+
 @pytest.mark.parametrize("width", [390, 1200])
 def test_nothing_is_wider_than_the_screen(make_run: MakeRun, tmp_path: Path, width: int) -> None:
     run = make_run(queries=("identify-errors",))
@@ -129,17 +146,45 @@ def test_nothing_is_wider_than_the_screen(make_run: MakeRun, tmp_path: Path, wid
         part["processor"] = "W" * 400
     run.document["run_id"] = run.document["queries"][0]["load"]["reasons"] = ["W" * 400]
     _, page = write_reports(run)
-    # A frame of the wanted width, in a page that may look into it.
-    frame = tmp_path / "frame.html"
-    frame.write_text(
-        f"<!doctype html><iframe id=f width={width} height=900 src='{page.as_uri()}'></iframe>"
-        "<script>onload = () => { const d = document.getElementById('f').contentDocument;"
-        "document.title = d.documentElement.scrollWidth + ' ' + d.documentElement.clientWidth; }"
-        "</script>",
-        encoding="utf-8",
-    )
-    dom = browse(frame, tmp_path, "--dump-dom", "--allow-file-access-from-files")
-    found = re.search(r"<title>(\d+) (\d+)</title>", dom)
-    assert found is not None
-    wanted, given = map(int, found.groups())
+    root = "d.documentElement"
+    wanted, given = look(page, tmp_path, f"[{root}.scrollWidth, {root}.clientWidth]", width)
     assert wanted <= given
+
+
+def test_the_limit_is_written_where_no_data_can_be(make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run(slower=30)
+    for query in run.document["queries"]:
+        path = run.root / "logs" / f"{query['query']}-sender.json"
+        sender = json.loads(path.read_text(encoding="utf-8"))
+        sender["settings"]["lateness_limit_ms"] = 1.5
+        path.write_text(json.dumps(sender), encoding="utf-8")
+    _, page = write_reports(run)
+    box = "e.getBoundingClientRect()"
+    heights = look(
+        page,
+        tmp_path,
+        "[...d.querySelectorAll('.mark-label')].map((e) => "
+        f"[e.textContent, {box}.bottom, e.closest('svg').querySelector('.mark') !== null,"
+        " Math.min(...[...e.closest('svg').querySelectorAll('[clip-path] path')]"
+        f".map((e) => {box}.top))])",
+    )
+    assert len(heights) == 2 * 2, "latency and lateness of two queries"
+    for label, bottom, is_drawn, top_of_data in heights:
+        assert is_drawn, label
+        assert bottom < top_of_data, label
+
+
+def test_dashes_are_sorted_last_both_ways(make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run(queries=("identity", "identify-errors", "persist-processing-times"))
+    run.document["queries"][1]["latency_ms_after_warmup"]["p99"] = None
+    _, page = write_reports(run)
+    table = "d.querySelector('table.sortable')"
+    order = f"[...{table}.tBodies[0].rows].map((row) => row.cells[0].textContent)"
+    head = f"{table}.tHead.rows[0].cells[9]"
+    click = f"{head}.firstChild.click()"
+    name, up, down = look(
+        page, tmp_path, f"[{head}.textContent, ({click}, {order}), ({click}, {order})]"
+    )
+    assert name == "p99"
+    assert up[-1] == down[-1] == "identify-errors"
+    assert up[:2] == down[1::-1]

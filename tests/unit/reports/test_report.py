@@ -3,21 +3,27 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from espbench.reports.collect import collect
+from espbench.reports.counts import added_up
 from espbench.reports.fairness import changed, durability, samples
 from espbench.reports.junit import junit
 from espbench.reports.markdown import markdown
 from espbench.reports.page import report_page
 from espbench.reports.published import beside, published
+from espbench.reports.sentences import checks, show_ms
+from espbench.reports.timeseries import Usage, everything_else, peaks
 from espbench.reports.write import write_reports
 from espbench.runs.store import RunDir
 
@@ -79,6 +85,171 @@ def test_components_are_drawn_where_they_were_recorded(
     assert not report["queries"][0]["absent"]
 
 
+def usage(name: str, cpu_percent: list[float]) -> Usage:
+    values = np.array(cpu_percent)
+    return Usage(name, np.arange(float(len(values))), values, values)
+
+
+def test_what_no_component_used_is_told_by_host() -> None:
+    late = Usage("kafka on b", np.array([1.0]), np.array([30.0]), np.array([0.0]))
+    found = [usage("host on a", [50, 60]), usage("spark on a", [40, 70]), late]
+    a, b = everything_else([*found, usage("host on b", [10, 80])])
+    assert (a.component, a.cpu_percent.tolist()) == ("everything else on a", [10, 0])
+    assert (b.component, b.cpu_percent.tolist()) == ("everything else on b", [10, 50])
+    # All processes by their own counters are known better than the host by its ticks.
+    host = replace(usage("host", [90, 90]), processes_percent=np.array([45.0, 20.0]))
+    (rest,) = everything_else([host, usage("spark", [40, 30])])
+    assert rest.cpu_percent.tolist() == [5, 0]
+
+
+def test_much_work_of_others_is_marked(
+    make_run: MakeRun, add_system: Callable[[RunDir], None]
+) -> None:
+    run = make_run()
+    add_system(run)
+    for query in ("identify-errors", "persist-processing-times"):
+        path = run.root / "logs" / f"{query}-sender.json"
+        sender = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps(sender | {"end_ms": sender["start_ms"] + 30_000}), "utf-8")
+    table = pq.read_table(run.root / "system.parquet")
+    kafka = pc.equal(table["component"], "kafka")
+    for percent, status in ((90.0 + 25.0, "unknown"), (90.0 + 15.0, None)):
+        names = pc.if_else(kafka, "host", table["component"])
+        cpu = pc.if_else(kafka, percent, table["cpu_percent"])
+        changed = table.set_column(2, "component", names).set_column(4, "cpu_percent", cpu)
+        pq.write_table(changed, run.root / "system.parquet")
+        groups = {each["name"]: each["rows"] for each in collect(run)["fairness"]}
+        (row,) = groups["Other work on the machine"]
+        assert row.get("status") == status
+        assert f"{percent - 90:.0f} % of a core" in row["value"]
+
+
+def test_the_highest_lag_of_a_second_is_between_its_samples() -> None:
+    # Two wait from 0.2 s and one of them to 2.5 s; what is given at once is never owed.
+    seconds, highest = peaks(np.array([0.2, 0.2, 3.1]), np.array([0.9, 2.5, 3.1]))
+    assert seconds.tolist() == [0.5, 1.5, 2.5, 3.5]
+    assert highest.tolist() == [2, 1, 1, 0]
+
+
+def test_peaks_of_the_lag_are_drawn_only_where_all_answers_are_known(make_run: MakeRun) -> None:
+    run = make_run(queries=("identify-errors",))
+    assert len(charts_of(collect(run))["lag"]["series"]) == 2
+    run.document["queries"][0]["counts"]["expected"] += 1
+    assert len(charts_of(collect(run))["lag"]["series"]) == 1
+
+
+def test_the_caption_counts_the_batches_that_are_drawn(make_run: MakeRun) -> None:
+    run = make_run(queries=("identify-errors",))
+    path = run.root / "logs" / "identify-errors-query-progress.jsonl"
+    late = datetime.fromtimestamp(1_700_000_000 + 90, UTC).isoformat()
+    line = {"timestamp": late, "batchDuration": 200, "numInputRows": 5}
+    path.write_text(f"{path.read_text(encoding='utf-8')}\n{json.dumps(line)}", "utf-8")
+    chart = charts_of(collect(run))["batches"]
+    (dots,) = chart["series"]
+    assert max(dots["x"]) <= chart["x"][1]
+    assert f": {len(dots['x'])}." in chart["text"]
+
+
+def test_queries_through_python_are_said_to_answer_in_groups(make_run: MakeRun) -> None:
+    run = make_run(queries=("identify-errors",))
+    path = run.root / "logs" / "identify-errors-query.json"
+    report = {"engine": "real-time", "trigger_ms": 3_000, "settings": {}}
+    path.write_text(json.dumps(report), encoding="utf-8")
+    assert "as it comes" in collect(run)["queries"][0]["engine"]
+    report["settings"] = {
+        "spark.python.udf.pipelined.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "16",
+    }
+    path.write_text(json.dumps(report), encoding="utf-8")
+    told = collect(run)["queries"][0]["engine"]
+    assert "groups of up to 16" in told
+    assert "interval of 3,000 ms" in told
+
+
+def test_evidence_stands_beside_its_limits() -> None:
+    found = {
+        "verdict": "sustained",
+        "lag_slope_per_s": -0.0949,
+        "latency_slope_ms_per_s": 11.66,
+        "drain_s": 2.222,
+        "expected_per_s": 78.96,
+    }
+    text = checks({"sustainability": found})[2].text
+    assert text == (
+        "Lag \u22120.09 answers/s (limit +3.95), latency +11.7 ms/s (limit +50), last answer 2.2 s "
+        "after the sender's end (limit 5 s)."
+    )
+
+
+def test_counts_add_up_or_are_not_said_to() -> None:
+    counts = {"actual": 100, "matched": 3, "surplus": 90}
+    assert not added_up({"counts": counts})
+    told = added_up({"counts": counts, "not_judged": 7})
+    assert told == "3 matched + 90 surplus + 7 not judged = 100 actual"
+    told = added_up({"counts": {"actual": 12, "matched": 10, "borderline": 5}})
+    assert told == "10 matched + 2 of the 5 borderline = 12 actual"
+    assert not added_up({"counts": {"actual": 9, "matched": 10}})
+
+
+@pytest.mark.parametrize(
+    ("value", "whole", "shown"),
+    [
+        (0, True, "< 1"),
+        (7.9, True, "8"),
+        (-1, True, "\u22121"),
+        (7.94, False, "7.9"),
+        (-0.04, False, "0.0"),
+    ],
+)
+def test_whole_milliseconds_have_no_decimals(value: float, whole: bool, shown: str) -> None:
+    assert show_ms(value, whole=whole) == shown
+
+
+def test_the_objective_of_query_5_is_that_of_the_commit(make_run: MakeRun) -> None:
+    run = make_run()
+    verdict = run.document["queries"][1]
+    verdict["commit_latency_ms"] = verdict["latency_ms"]
+    verdict["commit_latency_ms_after_warmup"] = verdict["latency_ms"] | {"p50": 4_321}
+    page = report_page(collect(run))
+    assert "of persist-processing-times until the commit" in page
+    assert page.count("4,321") == 2
+
+
+def test_a_long_witness_keeps_its_end(make_run: MakeRun) -> None:
+    run = make_run(queries=("identify-errors",))
+    long = {"kind": "wrong", "expected": f"begin{'x' * 500},0.50", "actual": "short"}
+    run.document["queries"][0]["witnesses"] = [long]
+    page = report_page(collect(run))
+    assert re.search(r"begin[x]+ … [x]+,0\.50<", page)
+
+
+def test_the_page_says_what_was_tested_beside_what(make_run: MakeRun) -> None:
+    run = make_run()
+    services = [{"name": "kafka"}, {"name": "mariadb", "settings": {"version": "11.4.5"}}]
+    run.document |= {"services": services}
+    run.document["versions"]["kafka_2.13"] = "4.3.1"
+    report = collect(run)
+    assert report["tested"] == "Spark 4.3.0 (PySpark), micro-batches"
+    assert report["beside"] == "Kafka 4.3.1, MariaDB 11.4.5"
+    run.document["config"]["kafka"]["bootstrap_servers"] = "far:9092"
+    run.document["config"]["database"]["url"] = "postgresql://far/x"
+    run.document["services"] = []
+    assert collect(run)["beside"] == "Kafka by address, a database by address"
+
+
+def test_a_system_without_a_published_result_is_named(make_run: MakeRun) -> None:
+    run = make_run(queries=("determine-outliers",))
+    (chart,) = collect(run)["published"]["charts"]
+    strips = {each["name"]: each for each in chart["series"]}
+    assert strips["Spark 2.4.4 at 1,000/s"]["values"] == []
+    assert len(strips["Flink 1.8.2 at 1,000/s"]["values"]) == 3
+
+
+def test_the_default_objective_is_called_so(make_run: MakeRun) -> None:
+    assert collect(make_run())["slo"]["is_default"]
+    assert not collect(make_run("r2", config={"slo.limit_ms": 5.0}))["slo"]["is_default"]
+
+
 def test_answers_are_owed_and_given_by_the_second(make_run: MakeRun) -> None:
     owed, given = charts_of(collect(make_run()))["answers"]["series"]
     assert (owed["name"], given["name"]) == ("owed", "given")
@@ -111,7 +282,7 @@ def test_settings_that_differ_between_queries_name_them(make_run: MakeRun) -> No
     path = run.root / "logs" / "persist-processing-times-query.json"
     path.write_text(json.dumps({"engine": "real-time", "settings": {"spark.x": "2"}}), "utf-8")
     groups = {each["name"]: each["rows"] for each in collect(run)["fairness"]}
-    (row,) = groups["Spark"]
+    (row,) = groups["Spark settings that espbench sets"]
     assert row["value"] == "1; 2 for persist-processing-times"
 
 

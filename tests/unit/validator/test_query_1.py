@@ -51,12 +51,13 @@ def test_right_windows(judged: Judged) -> None:
 
 
 def test_the_last_window_is_not_judged(judged: Judged) -> None:
-    for change in (
-        lambda r: r.pop(),
-        lambda r: r.__setitem__(LAST, replace(r[LAST], value=b"1,2,3,4")),
+    for change, unjudged in (
+        (lambda r: r.pop(), 0),
+        (lambda r: r.__setitem__(LAST, replace(r[LAST], value=b"1,2,3,4")), 1),
     ):
         found = judged("q1", INPUT, changed(RIGHT, change))
         assert found["correctness"] == "correct"
+        assert found["not_judged"] == unjudged
         assert found["counts"]["surplus"] == found["counts"]["extra"] == 0
 
 
