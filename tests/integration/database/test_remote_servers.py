@@ -80,7 +80,7 @@ def test_a_remote_server_is_loaded_with_tls_and_a_password_file(
             url_of(database.address, name="none"), ESPBENCH_DATABASE__PASSWORD_FILE=secret
         )
     for words, (code, out, err) in refusals.items():
-        assert (code, out) == (3, ""), err
+        assert (code, json.loads(out)["exit_code"]) == (3, 3), err
         assert words.lower() in err.lower()
         assert err.count("\n") == 1
         assert OTHER not in err
