@@ -87,9 +87,16 @@ class Trial:
         program.chmod(0o755)
         return directory
 
-    def kill_driver(self) -> None:
+    def kill(self, part: str) -> None:
         ready = json.loads((self.place / "ready.json").read_text(encoding="utf-8"))
-        psutil.Process(ready["driver_pid"]).kill()
+        driver = psutil.Process(ready["driver_pid"])
+        victims = [driver]
+        if part == "workers":
+            # Forked by the daemon that the driver started.
+            victims = [worker for daemon in driver.children() for worker in daemon.children()]
+        assert victims
+        for victim in victims:
+            victim.kill()
 
     def send(self, rate: int, duration_s: float, start: list[str]) -> list[str]:
         streams = [
@@ -161,10 +168,15 @@ def test_a_query_is_right(
 
 
 @pytest.mark.parametrize(
-    ("query", "engine"), [("q2", "micro-batch"), ("q2", "real-time"), ("q5", "real-time")]
+    ("query", "engine", "part"),
+    [
+        ("q2", "micro-batch", "driver"),
+        ("q2", "real-time", "driver"),
+        ("q5", "real-time", "workers"),
+    ],
 )
 def test_a_killed_query_goes_on_and_stays_right(
-    query: str, engine: str, data: Path, tmp_path: Path
+    query: str, engine: str, part: str, data: Path, tmp_path: Path
 ) -> None:
     trial = Trial(query, data, tmp_path, f"t{uuid.uuid4().hex[:8]}")
     duration_s = 15.0
@@ -179,7 +191,7 @@ def test_a_killed_query_goes_on_and_stays_right(
     while not re.search(r'"numInputRows":[1-9]', progress.read_text(encoding="utf-8")):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    trial.kill_driver()
+    trial.kill(part)
     assert sender.poll() is None
     _, said = first.communicate(timeout=DEADLINE_S)
     assert first.returncode == 3, said
