@@ -192,7 +192,8 @@ def tables(cells: list[dict[str, Any]]) -> str:
     beside = ["", "| query | rate/s | s | ours, all | published best | Spark 2.4 |"]
     beside.append("|---|---|---|---|---|---|")
     for row in ROWS:
-        for cell in (each for each in cells if each["row"] == row.label):
+        own = [each for each in cells if each["row"] == row.label]
+        for cell in sorted(own, key=lambda each: (each["rate"], each["duration"])):
             rate, first = cell["rate"], f"{row.label} | {cell['rate']:,} | {cell['duration']:g}"
             warm = " | ".join(shown(cell["warm"][name]) for name in ("p50", "p90", "p99"))
             wanted = str(row.wanted_ms[RATES.index(rate)]) if rate in RATES else "-"
@@ -224,8 +225,10 @@ def best_of(theirs: list[Any]) -> str:
 
 
 def shown(value: float | None) -> str:
-    """A figure for people."""
-    return "-" if value is None else f"{value:,.0f}"
+    """A figure for people; the broker stamps whole milliseconds."""
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 1 else "< 1"
 
 
 def say(line: str) -> None:
