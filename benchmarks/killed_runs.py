@@ -135,6 +135,18 @@ class Outcome:
 def trial(house: House, step: str, part: str, moment_s: float) -> Outcome | None:
     """Kill a part in a step; None where it never ran in this step."""
     child = house.begin()
+    try:
+        return _killed(house, child, step, part, moment_s)
+    finally:
+        # Interrupted here, the run must not go on without its directory.
+        if child.poll() is None:
+            child.terminate()
+            child.wait(DEADLINE_S)
+
+
+def _killed(
+    house: House, child: "subprocess.Popen[str]", step: str, part: str, moment_s: float
+) -> Outcome | None:
     said: list[str] = []
     begun = threading.Event()
 
